@@ -1,0 +1,32 @@
+# Bare `make` explains; every other target builds .venv first.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP)  ## build .venv with the package and everything the targets need
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "PYTHON must be 3.11 or newer, got $$($(PYTHON) --version); run make PYTHON=python3.11"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install -q -c constraints.txt torch
+	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
+	@touch $@
+
+check: setup  ## format, lint, types, imports
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+test: setup  ## the tests (all but the slow ones)
+	$(BIN)/pytest -n 2
+
+test-all: setup  ## the tests, slow ones included
+	$(BIN)/pytest -n 2 -m ''
+
+.PHONY: help setup check test test-all
+.DEFAULT_GOAL := help

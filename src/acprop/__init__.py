@@ -1,0 +1,1 @@
+"""ACProp and its family for PyTorch: asynchronous, centered, safe by default."""

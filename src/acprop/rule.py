@@ -1,0 +1,201 @@
+"""The paper's design space as two values: which method, and how it is spelled out.
+
+An adaptive method divides a numerator by the root of a second moment. Three
+questions say which method it is (Zhuang et al. 2021, Table 1):
+
+    centered   average (g - m)² rather than g²?
+    delay      how many steps the second moment lags behind; 0 is synchronous
+    numerator  "g", the newest `delay` gradients, or "m", their running mean
+
+That is a `Rule`. The same rule has been published with different fine print: where ε
+stands, which mean the residual is taken against, what happens at the first step.
+That is a `Convention`.
+"""
+
+from dataclasses import asdict, dataclass
+from math import inf, isfinite
+from typing import Any, Literal
+
+
+def _choice(argument: str, value: object, allowed: tuple[object, ...]) -> None:
+    if value not in allowed:
+        options = ", ".join(repr(option) for option in allowed)
+        raise ValueError(f"{argument} must be one of {options}, got {value!r}")
+
+
+def _not_negative(argument: str, value: float) -> None:
+    if not (isfinite(value) and value >= 0):
+        raise ValueError(f"{argument} must be finite and 0 or more, got {value}")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One cell of the table: compare it, hash it, print it.
+
+    reduction: "max" or "mean" shares one second moment among all elements of a
+        tensor, as AdaShift's paper proposes; None keeps one for each element.
+    """
+
+    centered: bool
+    delay: int
+    numerator: Literal["g", "m"]
+    reduction: Literal["max", "mean"] | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.delay) is not int:
+            raise TypeError(f"delay must be an int, got {self.delay!r}")
+        if self.delay < 0:
+            raise ValueError(f"delay must be 0 (synchronous) or more, got {self.delay}")
+        _choice("numerator", self.numerator, ("g", "m"))
+        _choice("reduction", self.reduction, (None, "max", "mean"))
+
+
+RMSPROP = Rule(centered=False, delay=0, numerator="g")
+RMSPROP_CENTERED = Rule(centered=True, delay=0, numerator="g")
+SDPROP = RMSPROP_CENTERED
+ADAM = Rule(centered=False, delay=0, numerator="m")
+ADABELIEF = Rule(centered=True, delay=0, numerator="m")
+ADASHIFT = Rule(centered=False, delay=1, numerator="g")
+ACPROP = Rule(centered=True, delay=1, numerator="g")
+ACPROP_MOMENTUM = Rule(centered=True, delay=1, numerator="m")  # the appendix's theorem
+
+
+@dataclass(frozen=True, slots=True)
+class Convention:
+    """The fine print of a rule, one field per question on which versions disagree.
+
+    name             how `convention="…"` finds it
+    residual         r_t = g_t - m_t ("current") or g_t - m_{t-1} ("previous")
+    eps_placement    √(s + ε) ("inside"), √s + ε ("outside"), or ε added to the stored
+                     s at every step and outside the root too ("accumulated")
+    eps              the default ε
+    bias_correction  divide m_t by 1 - β1^t and s_k by 1 - β2^k?
+    first_step       while s has seen nothing: "divide" by it, take an "sgd" step, or
+                     "stand still"
+    amsgrad          take the running maximum of s ("raw", as torch.optim does) or of
+                     the whole radicand ("corrected", so that no step size ever grows)
+
+    The last three are the guard; their defaults switch it off. A is the squared scale
+    of a tensor's past gradients and B their largest magnitude, see `reference.step`.
+
+    kappa            floor of the denominator, as a fraction of √A
+    n0               how many pseudo-observations of size A stand in for s at the start
+    clamp            a gradient element counts at most clamp times B
+    """
+
+    name: str
+    residual: Literal["current", "previous"]
+    eps_placement: Literal["inside", "outside", "accumulated"]
+    eps: float
+    bias_correction: bool
+    first_step: Literal["divide", "sgd", "stand still"]
+    amsgrad: Literal["raw", "corrected"] = "raw"
+    kappa: float = 0.0
+    n0: float = 0.0
+    clamp: float = inf
+
+    def __post_init__(self) -> None:
+        _choice("residual", self.residual, ("current", "previous"))
+        _choice(
+            "eps_placement", self.eps_placement, ("inside", "outside", "accumulated")
+        )
+        _choice("first_step", self.first_step, ("divide", "sgd", "stand still"))
+        _choice("amsgrad", self.amsgrad, ("raw", "corrected"))
+        _not_negative("eps", self.eps)
+        _not_negative("kappa", self.kappa)
+        _not_negative("n0", self.n0)
+        if not self.clamp >= 1:
+            raise ValueError(f"clamp must be 1 or more, got {self.clamp}")
+        if self.n0 > 0 and not self.bias_correction:
+            raise ValueError(
+                f"n0 must be 0 without bias correction, got {self.n0}; "
+                "pseudo-observations only make sense in a corrected average"
+            )
+
+    @property
+    def is_guarded(self) -> bool:
+        """Does any piece of the guard ask for the scale of past gradients?"""
+        return self.kappa > 0 or self.n0 > 0 or self.clamp < inf
+
+
+PAPER = Convention(  # Algorithm 2 to the letter
+    name="paper",
+    residual="current",
+    eps_placement="inside",
+    eps=1e-16,
+    bias_correction=False,
+    first_step="divide",
+    amsgrad="corrected",
+)
+AUTHORS = Convention(  # the authors' repository, rectification off
+    name="authors",
+    residual="current",
+    eps_placement="accumulated",
+    eps=1e-16,
+    bias_correction=True,
+    first_step="sgd",
+)
+OPTAX = Convention(  # optax.contrib.acprop
+    name="optax",
+    residual="previous",
+    eps_placement="accumulated",
+    eps=1e-16,
+    bias_correction=True,
+    first_step="sgd",
+)
+GUARDED = Convention(  # ours, docs/guard.md
+    name="guarded",
+    residual="current",
+    eps_placement="inside",
+    # Not a tuning knob: it only keeps 0/0 out where A underflows.
+    eps=1e-30,
+    bias_correction=True,
+    first_step="stand still",
+    amsgrad="corrected",
+    kappa=0.1,
+    n0=2.0,
+    clamp=2.0,
+)
+TORCH = Convention(  # torch.optim.Adam
+    name="torch",
+    residual="current",
+    eps_placement="outside",
+    eps=1e-8,
+    bias_correction=True,
+    first_step="divide",
+)
+TORCH_RMSPROP = Convention(  # torch.optim.RMSprop
+    name="torch-rmsprop",
+    residual="current",
+    eps_placement="outside",
+    eps=1e-8,
+    bias_correction=False,
+    first_step="divide",
+)
+
+CONVENTIONS = {
+    c.name: c for c in (GUARDED, PAPER, AUTHORS, OPTAX, TORCH, TORCH_RMSPROP)
+}
+
+# A convention as it stands in a checkpoint: its name, or its fields if it has been
+# altered. Only plain values, so that torch.load(weights_only=True) reads it.
+PlainConvention = str | dict[str, Any]
+
+
+def convention(value: Convention | PlainConvention) -> Convention:
+    """Find the convention that a name, a checkpoint's fields or the value itself mean."""
+    if isinstance(value, Convention):
+        return value
+    if isinstance(value, dict):
+        return Convention(**value)
+    if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"convention must be a name or a Convention, got {value!r}")
+    if value not in CONVENTIONS:
+        known = ", ".join(repr(name) for name in CONVENTIONS)
+        raise ValueError(f"convention must be one of {known}, got {value!r}")
+    return CONVENTIONS[value]
+
+
+def plain(value: Convention) -> PlainConvention:
+    """Write a convention as a checkpoint keeps it; `convention` is the way back."""
+    return value.name if CONVENTIONS.get(value.name) == value else asdict(value)
