@@ -1,1 +1,67 @@
-"""ACProp and its family for PyTorch: asynchronous, centered, safe by default."""
+"""ACProp and its family for PyTorch: asynchronous, centered, safe by default.
+
+    opt = acprop.ACProp(model.parameters(), lr=1e-3)
+
+Names are loaded when they are first used, so that a part of the package that needs no
+torch does not load it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from acprop.optim import (
+        ACProp,
+        AdaBelief,
+        Adam,
+        AdaShift,
+        Ball,
+        Box,
+        RMSprop,
+        param_groups,
+    )
+    from acprop.rule import AUTHORS, GUARDED, OPTAX, PAPER, Convention, Rule
+
+_HOME = {
+    "ACProp": "optim",
+    "AdaBelief": "optim",
+    "AdaShift": "optim",
+    "Adam": "optim",
+    "Ball": "optim",
+    "Box": "optim",
+    "RMSprop": "optim",
+    "param_groups": "optim",
+    "AUTHORS": "rule",
+    "GUARDED": "rule",
+    "OPTAX": "rule",
+    "PAPER": "rule",
+    "Convention": "rule",
+    "Rule": "rule",
+}
+
+__all__ = [
+    "AUTHORS",
+    "GUARDED",
+    "OPTAX",
+    "PAPER",
+    "ACProp",
+    "AdaBelief",
+    "AdaShift",
+    "Adam",
+    "Ball",
+    "Box",
+    "Convention",
+    "RMSprop",
+    "Rule",
+    "param_groups",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'acprop' has no attribute {name!r}")
+    return getattr(import_module(f"acprop.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -164,8 +164,7 @@ def _descend(
         d = np.where(unseen, numerator, d)
     if convention.first_step == "stand still":
         d = np.where(unseen, 0 * numerator, d)
-    if convention.first_step != "divide":
-        top = np.where(unseen, state.top, top)
+    top = np.where(unseen, state.top, top)
     if h.clip is not None:
         bound = state.t**0.25 if h.clip == "t**0.25" else h.clip
         d = np.clip(d, -bound, bound)

@@ -1,0 +1,16 @@
+"""The family as torch optimizers."""
+
+from acprop.optim.constraints import Ball, Box
+from acprop.optim.groups import param_groups
+from acprop.optim.optimizers import ACProp, AdaBelief, Adam, AdaShift, RMSprop
+
+__all__ = [
+    "ACProp",
+    "AdaBelief",
+    "AdaShift",
+    "Adam",
+    "Ball",
+    "Box",
+    "RMSprop",
+    "param_groups",
+]

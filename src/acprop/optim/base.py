@@ -1,0 +1,225 @@
+"""One optimizer for the whole family: options in, state kept, a kernel chosen.
+
+There is no arithmetic here. `optimizers` gives the family its names, `options` says
+what a parameter group may hold.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, overload
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+from torch.optim.optimizer import (
+    ParamsT,
+    StateDict,
+    _default_to_fused_or_foreach,  # pyright: ignore[reportPrivateUsage]
+    _get_scalar_dtype,  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType]
+    _use_grad_for_differentiable,  # pyright: ignore[reportPrivateUsage]
+)
+
+from acprop import rule as rules
+from acprop.optim.kernels import foreach, loop
+from acprop.optim.options import Group, checked
+from acprop.optim.settings import Settings, settings_of
+from acprop.optim.slots import HALF, Slot, real, wide_dtype
+
+Kernel = Callable[[Sequence[Slot], Settings], None]
+
+
+class FamilyOptimizer(Optimizer):
+    """The family's common part; use one of the named classes."""
+
+    def __init__(self, params: ParamsT, defaults: Group) -> None:
+        super().__init__(params, checked(defaults))
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Add a group; its options are checked before anything is changed."""
+        if isinstance(param_group, dict):  # else let torch say what is wrong
+            options = checked({**self.defaults, **param_group})
+            param_group = {**options, "params": param_group["params"]}
+        super().add_param_group(param_group)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            if "convention" not in group:
+                # A checkpoint of another optimizer: its ε means something else.
+                group["eps"] = self.defaults["eps"]
+            for option, value in self.defaults.items():
+                group.setdefault(option, value)
+            for param in group["params"]:
+                if self.state.get(param):
+                    self._complete_state(param, group)
+
+    def load_state_dict(self, state_dict: StateDict) -> None:
+        """Load what `state_dict` returned; see Note [Loading half precision]."""
+        saved: dict[Any, Any] = {}
+
+        def remember(_: Optimizer, final: StateDict) -> None:
+            saved.update(final)
+
+        def restore(_: Optimizer) -> None:
+            self._restore_half_precision(saved)
+
+        # Registered last and first, so that the user's own hooks see and decide
+        # everything: the dict before it is loaded, the state after it was restored.
+        before = self.register_load_state_dict_pre_hook(remember)
+        after = self.register_load_state_dict_post_hook(restore, prepend=True)
+        try:
+            super().load_state_dict(state_dict)
+        finally:
+            before.remove()
+            after.remove()
+
+    def _restore_half_precision(self, saved: StateDict) -> None:
+        ids = [i for group in saved["param_groups"] for i in group["params"]]
+        params = [p for group in self.param_groups for p in group["params"]]
+        for i, param in zip(ids, params, strict=True):
+            if param.dtype in HALF and i in saved["state"]:
+                for name, value in saved["state"][i].items():
+                    if isinstance(value, Tensor) and name in _WIDE:
+                        self.state[param][name] = value.to(param.device, torch.float32)
+
+    def _init_group(
+        self,
+        group: Group,
+        params: list[Tensor],
+        grads: list[Tensor],
+        steps: list[Tensor],
+        exp_avgs: list[Tensor],
+        exp_avg_sqs: list[Tensor],
+        max_exp_avg_sqs: list[Tensor | None],
+        pasts: list[Tensor | None],
+        guards: list[Tensor | None],
+        compensations: list[Tensor | None],
+    ) -> None:
+        """Append what a step needs, one entry for each parameter with a gradient.
+
+        The name and the flat lists are what torch.compile knows: it runs this method
+        while tracing, so that state is made once and outside the graph.
+        """
+        for param in group["params"]:
+            grad = param.grad
+            if grad is None:
+                continue
+            state = self.state[param]
+            if not state:
+                self._complete_state(param, group)
+            params.append(param)
+            grads.append(grad)
+            steps.append(state["step"])
+            exp_avgs.append(state["exp_avg"])
+            exp_avg_sqs.append(state["exp_avg_sq"])
+            max_exp_avg_sqs.append(state.get("max_exp_avg_sq"))
+            pasts.append(state.get("past"))
+            guards.append(state.get("guard"))
+            compensations.append(state.get("compensation"))
+
+    def _complete_state(self, param: Tensor, group: Group) -> None:
+        """Make the state of a parameter, or what an older checkpoint lacks of it."""
+        state = self.state[param]
+        value = real(param)
+        dtype = wide_dtype(value)
+
+        def zeros(*shape: int) -> Tensor:
+            return torch.zeros(shape, dtype=dtype, device=param.device)
+
+        def zeros_like_param() -> Tensor:
+            return torch.zeros_like(
+                value, dtype=dtype, memory_format=torch.preserve_format
+            )
+
+        second = zeros if group["reduction"] else zeros_like_param
+        step = state.get("step", 0.0)
+        if not isinstance(step, Tensor):
+            state["step"] = torch.tensor(
+                float(step),
+                dtype=_get_scalar_dtype(),
+                # On the host unless a graph needs it: a launch costs more than an add.
+                device=param.device if group["capturable"] else "cpu",
+            )
+        if "exp_avg" not in state:
+            state["exp_avg"] = zeros_like_param()
+        if "exp_avg_sq" not in state:
+            state["exp_avg_sq"] = second()
+        if group["amsgrad"] and "max_exp_avg_sq" not in state:
+            state["max_exp_avg_sq"] = second()
+        if group["delay"] > 1 and "past" not in state:
+            state["past"] = torch.stack([zeros_like_param()] * (group["delay"] - 1))
+        if rules.convention(group["convention"]).is_guarded and "guard" not in state:
+            state["guard"] = zeros(3)
+        if group["kahan"] and param.dtype in HALF and "compensation" not in state:
+            state["compensation"] = torch.zeros_like(
+                param, memory_format=torch.preserve_format
+            )
+
+    @overload
+    def step(self, closure: None = None) -> None: ...
+
+    @overload
+    def step(self, closure: Callable[[], float]) -> float: ...
+
+    @_use_grad_for_differentiable
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:
+        """Perform one step.
+
+        Args:
+            closure: reevaluates the model and returns the loss.
+        """
+        self._accelerator_graph_capture_health_check()
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        # All groups are looked at before the first parameter moves.
+        if not torch.compiler.is_compiling():
+            self._check_gradients()
+        for group in self.param_groups:
+            slots = self._slots(group)
+            _kernel(group, slots)(slots, settings_of(group))
+        return loss
+
+    def _slots(self, group: Group) -> list[Slot]:
+        fields: tuple[list[Any], ...] = ([], [], [], [], [], [], [], [], [])
+        self._init_group(group, *fields)
+        return [Slot(*values) for values in zip(*fields, strict=True)]
+
+    def _check_gradients(self) -> None:
+        for group, name, grad in self._gradients():
+            if grad.layout != torch.strided:
+                raise RuntimeError(
+                    f"the gradient of {name} must be dense, got {grad.layout}; pass "
+                    "sparse=False to its nn.Embedding, or give that parameter to "
+                    "torch.optim.SparseAdam"
+                )
+            if group["error_if_nonfinite"] and not bool(grad.isfinite().all()):
+                raise RuntimeError(
+                    f"the gradient of {name} must be finite, got "
+                    f"{int((~grad.isfinite()).sum())} of {grad.numel()} elements NaN "
+                    "or infinite; nothing was changed, so the step can be skipped"
+                )
+
+    def _gradients(self) -> Iterator[tuple[Group, str, Tensor]]:
+        for i, group in enumerate(self.param_groups):
+            names = group.get("param_names")
+            for j, param in enumerate(group["params"]):
+                if param.grad is not None:
+                    name = f"{names[j]!r}" if names else f"parameter {j} of group {i}"
+                    yield group, name, param.grad
+
+
+# Note [Loading half precision]
+# torch casts floating-point state to the parameter's type when it is loaded. For a
+# bfloat16 parameter that would round m and s to 8 bits, and 1 - β2 = 0.001 away. So the
+# saved values are put back in float32 afterwards.
+_WIDE = frozenset({"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "past", "guard"})
+
+
+def _kernel(group: Group, slots: Sequence[Slot]) -> Kernel:
+    """The caller's choice, else foreach where torch.optim would take it."""
+    use_foreach = group["foreach"]
+    if use_foreach is None:
+        params = [slot.param for slot in slots]
+        _, use_foreach = _default_to_fused_or_foreach(params, group["differentiable"])
+    return foreach.update if use_foreach and slots else loop.update

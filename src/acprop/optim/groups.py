@@ -1,0 +1,70 @@
+"""Parameter groups by name: no weight decay where it does harm, overrides by pattern."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from torch import Tensor, nn
+
+
+def param_groups(
+    model: nn.Module,
+    weight_decay: float,
+    *,
+    overrides: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[dict[str, Any]]:
+    """Group a model's trainable parameters; pass the result to any torch optimizer.
+
+    Biases, normalisation layers and every other parameter of less than two dimensions
+    get no weight decay: they have no scale that a decay could usefully shrink.
+
+        groups = acprop.param_groups(model, 0.05, overrides={"head.*": {"lr": 1e-4}})
+        opt = acprop.ACProp(groups, lr=1e-3)
+
+    Args:
+        overrides: options for the parameters whose name matches a pattern such as
+            "encoder.*.bias" (`fnmatch`, case sensitive). Where several match, later
+            ones win, option by option.
+    """
+    overrides = dict(overrides or {})
+    unused = set(overrides)
+    groups: dict[str, dict[str, Any]] = {}
+    for name, param in model.named_parameters():
+        if not param.requires_grad:
+            continue
+        options: dict[str, Any] = {
+            "weight_decay": 0.0 if _is_exempt(model, name, param) else weight_decay
+        }
+        for pattern, extra in overrides.items():
+            if fnmatchcase(name, pattern):
+                unused.discard(pattern)
+                options.update(extra)
+        # By value: parameters with equal options share a group.
+        key = repr(sorted(options.items()))
+        group = groups.setdefault(key, {**options, "params": []})
+        group["params"].append((name, param))
+    if unused:
+        raise ValueError(
+            f"overrides must match a trainable parameter each, got no match for "
+            f"{', '.join(sorted(map(repr, unused)))}; "
+            "see model.named_parameters() for the names"
+        )
+    return list(groups.values())
+
+
+_NORMS = (
+    nn.GroupNorm,
+    nn.LayerNorm,
+    nn.LocalResponseNorm,
+    nn.RMSNorm,
+    nn.modules.batchnorm._NormBase,  # pyright: ignore[reportPrivateUsage]
+)
+
+
+def _is_exempt(model: nn.Module, name: str, param: Tensor) -> bool:
+    owner, _, leaf = name.rpartition(".")
+    return (
+        param.ndim < 2
+        or leaf.endswith("bias")
+        or isinstance(model.get_submodule(owner), _NORMS)
+    )

@@ -1,0 +1,1 @@
+"""The same step, written for different machines; private to `acprop.optim`."""

@@ -1,0 +1,68 @@
+"""A parameter with everything the optimizer keeps for it, and how it is read."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Slot(NamedTuple):
+    """One parameter that has a gradient, and its state.
+
+    past: the newest delay - 1 gradients, oldest first; zeros where none came yet.
+    guard: (n, A, B), the guard's memory of past gradients, see `settings.record`.
+    compensation: what rounding a half-precision parameter lost, see Note [Kahan].
+    """
+
+    param: Tensor
+    grad: Tensor
+    step: Tensor
+    exp_avg: Tensor
+    exp_avg_sq: Tensor
+    max_exp_avg_sq: Tensor | None
+    past: Tensor | None
+    guard: Tensor | None
+    compensation: Tensor | None
+
+
+# Note [Kahan]
+# A half-precision parameter and its compensation together are one number of about
+# twice the precision: read as param + compensation, written as the rounded value and
+# what the rounding lost. The step in between is plain float32 arithmetic.
+
+HALF = (torch.float16, torch.bfloat16)
+
+
+def real(tensor: Tensor) -> Tensor:
+    """A complex tensor as pairs of real numbers; any other tensor as it is."""
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
+
+
+def wide_dtype(tensor: Tensor) -> torch.dtype:
+    """The type of the arithmetic and the state: float32 for half precision."""
+    return torch.float32 if tensor.dtype in HALF else tensor.dtype
+
+
+def wide(tensor: Tensor) -> Tensor:
+    """The values in the type of the arithmetic."""
+    return tensor.to(wide_dtype(tensor))
+
+
+def read_param(slot: Slot) -> Tensor:
+    """The parameter in the type of the arithmetic, its compensation included."""
+    x = wide(real(slot.param))
+    return x if slot.compensation is None else x + slot.compensation.to(x.dtype)
+
+
+def write_param(slot: Slot, x: Tensor) -> None:
+    """The way back of `read_param`."""
+    param = real(slot.param)
+    param.copy_(x)
+    if slot.compensation is not None:
+        slot.compensation.copy_(x - param.to(x.dtype))
+
+
+def whole(partial: Tensor) -> Tensor:
+    """The result of a reduction over all shards, where the tensor is a DTensor."""
+    full = getattr(partial, "full_tensor", None)
+    return partial if full is None else full()

@@ -1,0 +1,89 @@
+"""Run by `torchrun` with two ranks: ACProp on sharded parameters, and its checkpoint.
+
+Each rank compares the sharded run with a run on whole parameters that it makes itself,
+so a rank that exits with 0 has seen them agree.
+"""
+
+import sys
+
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.state_dict import (
+    get_optimizer_state_dict,
+    set_optimizer_state_dict,
+)
+from torch.distributed.fsdp import fully_shard
+
+import acprop
+
+
+def make(foreach: bool, convention: str, shard: bool):
+    torch.manual_seed(0)
+    # 5 and 3 are odd on purpose: the two ranks hold shards of different sizes.
+    model = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3))
+    if shard:
+        fully_shard(model)
+    opt = acprop.ACProp(
+        model.parameters(),
+        lr=1e-2,
+        weight_decay=0.1,
+        convention=convention,
+        foreach=foreach,
+        amsgrad=True,
+    )
+    return model, opt
+
+
+def train(model: nn.Module, opt: acprop.ACProp, steps: range) -> None:
+    for i in steps:
+        torch.manual_seed(100 + i)
+        opt.zero_grad()
+        # The same batch on both ranks, so that the mean of gradients is the gradient.
+        model(torch.randn(8, 4)).square().sum().backward()
+        opt.step()
+
+
+def whole(tensor):
+    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+
+
+def check(sharded: nn.Module, plain: nn.Module, what: str) -> None:
+    pairs = zip(sharded.parameters(), plain.parameters(), strict=True)
+    for a, b in pairs:
+        torch.testing.assert_close(whole(a.detach()), b.detach(), msg=what)
+
+
+def main(folder: str) -> None:
+    dist.init_process_group("gloo")
+    for foreach in (False, True):
+        for convention in ("guarded", "authors"):
+            what = f"foreach={foreach}, {convention}"
+            plain, plain_opt = make(foreach, convention, shard=False)
+            train(plain, plain_opt, range(6))
+            model, opt = make(foreach, convention, shard=True)
+            train(model, opt, range(6))
+            check(model, plain, what)
+            # A checkpoint of the sharded optimizer continues in a fresh one.
+            path = f"{folder}/{foreach}-{convention}"
+            dcp.save({"opt": get_optimizer_state_dict(model, opt)}, checkpoint_id=path)
+            fresh = acprop.ACProp(
+                model.parameters(),
+                lr=1.0,
+                convention=convention,
+                foreach=foreach,
+                amsgrad=True,
+            )
+            fresh.zero_grad()  # torch makes no state to load into while there are any
+            loaded = {"opt": get_optimizer_state_dict(model, fresh)}
+            dcp.load(loaded, checkpoint_id=path)
+            set_optimizer_state_dict(model, fresh, loaded["opt"])
+            train(model, fresh, range(6, 9))
+            train(plain, plain_opt, range(6, 9))
+            check(model, plain, f"{what}, after loading")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
