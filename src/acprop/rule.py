@@ -183,7 +183,7 @@ PlainConvention = str | dict[str, Any]
 
 
 def convention(value: Convention | PlainConvention) -> Convention:
-    """Find the convention that a name, a checkpoint's fields or the value itself mean."""
+    """Find the convention meant by a name, by a checkpoint's fields, or by itself."""
     if isinstance(value, Convention):
         return value
     if isinstance(value, dict):

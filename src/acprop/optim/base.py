@@ -35,7 +35,7 @@ class FamilyOptimizer(Optimizer):
 
     def add_param_group(self, param_group: Group) -> None:
         """Add a group; its options are checked before anything is changed."""
-        if isinstance(param_group, dict):  # else let torch say what is wrong
+        if isinstance(param_group, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
             options = checked({**self.defaults, **param_group})
             param_group = {**options, "params": param_group["params"]}
         super().add_param_group(param_group)

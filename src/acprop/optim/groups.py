@@ -1,4 +1,4 @@
-"""Parameter groups by name: no weight decay where it does harm, overrides by pattern."""
+"""Parameter groups by name: no weight decay where it does harm, and overrides."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase

@@ -62,7 +62,8 @@ def _not_negative(name: str, value: Any) -> None:
 def _betas(name: str, value: Any) -> None:
     if not (isinstance(value, tuple | list) and len(value) == 2):  # pyright: ignore[reportUnknownArgumentType]
         raise TypeError(f"{name} must be a pair of numbers, got {value!r}")
-    for i, beta in enumerate(value):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    pair: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+    for i, beta in enumerate(pair):
         if not _is_number(beta):
             raise TypeError(f"{name}[{i}] must be a number, got {beta!r}")
         if not 0 <= beta < 1:

@@ -163,15 +163,15 @@ def record(guard: Tensor, sums: tuple[Tensor, Tensor, Tensor], beta2: float) -> 
 
     A gradient that is zero throughout, or not finite, leaves no trace.
     """
-    n, A, B = guard.unbind(-1)
+    n_old, A_old, B_old = guard.unbind(-1)
     sum_sq, sum_abs, peak = sums
     # The inner where keeps 0/0 out of the backward pass of a differentiable step.
     w = sum_sq / torch.where(sum_abs == 0, 1.0, sum_abs)
     counts = (w > 0) & w.isfinite()
-    n = n + counts
+    n = n_old + counts
     pace = n.clamp(min=1).reciprocal().clamp(min=(1 - beta2) / 10)
-    A = torch.where(counts, A + (w * w - A) * pace, A)
-    B = torch.where(counts, torch.maximum(B, peak), B)
+    A = torch.where(counts, A_old + (w * w - A_old) * pace, A_old)
+    B = torch.where(counts, torch.maximum(B_old, peak), B_old)
     return torch.stack([n, A, B], dim=-1)
 
 
@@ -180,6 +180,11 @@ def where(condition: bool | Tensor, yes: Any, no: Any) -> Any:
     if isinstance(condition, Tensor):
         return torch.where(condition, yes, no)
     return yes if condition else no
+
+
+def clamp(d: Tensor, bound: Scalar | None) -> Tensor:
+    """d within ±bound; None is no bound."""
+    return d if bound is None else d.clamp(-bound, bound)  # type: ignore[arg-type]
 
 
 def _at_least_0(x: Scalar) -> Scalar:

@@ -6,9 +6,10 @@ waits for the device.
 """
 
 # torch's list operations are documented as private, and are what torch.optim uses.
-# pyright: reportPrivateUsage=false
+# pyright: reportPrivateUsage=false, reportPrivateImportUsage=false
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,6 +18,7 @@ from acprop.optim.settings import (
     Scalar,
     Scalars,
     Settings,
+    clamp,
     limit,
     record,
     scalars,
@@ -41,6 +43,9 @@ def update(slots: Sequence[Slot], h: Settings) -> None:
 
 
 def _update(slots: list[Slot], h: Settings) -> None:
+    if torch.compiler.is_compiling():
+        # As a number it would be compiled in, and every new lr a new graph.
+        h = h._replace(lr=h.lr * torch.ones((), device=slots[0].param.device))
     half = slots[0].param.dtype in HALF
     xs = [read_param(slot) if half else real(slot.param) for slot in slots]
     gs = [wide(real(slot.grad)) for slot in slots]
@@ -81,7 +86,7 @@ def _past(slots: list[Slot]) -> list[Tensors]:
 
 
 def _scalars(slots: list[Slot], h: Settings) -> list[Scalars]:
-    """The scalars of each tensor; from one vector computation where they are tensors."""
+    """The scalars of each tensor; one vector computation where they are tensors."""
     steps = [step_number(slot.step, slot.exp_avg, h) for slot in slots]
     if slots[0].guard is None:
         return [scalars(h, t, None) for t in steps]
@@ -92,13 +97,12 @@ def _scalars(slots: list[Slot], h: Settings) -> list[Scalars]:
         together = scalars(
             h, torch.stack([torch.as_tensor(t) for t in steps]).to(guards), guards
         )
-    return [
-        Scalars(*(_item(field, i) for field in together)) for i in range(len(slots))
-    ]
+    return [_nth(together, i) for i in range(len(slots))]
 
 
-def _item(field: Scalar | None, i: int) -> Scalar | None:
-    return field[i] if isinstance(field, Tensor) else field
+def _nth(together: Scalars, i: int) -> Scalars:
+    fields: list[Any] = [f[i] if isinstance(f, Tensor) else f for f in together]
+    return Scalars(*fields)
 
 
 def _stack(guards: Sequence[Tensor | None]) -> Tensor:
@@ -170,10 +174,7 @@ def _descend(
     if h.convention.first_step == "sgd":
         ds = [where(c.unseen, n, d) for c, n, d in zip(cs, numerators, ds, strict=True)]
     if h.clip is not None:
-        ds = [
-            d.clamp(-c.bound, c.bound)  # type: ignore[operator, arg-type]
-            for c, d in zip(cs, ds, strict=True)
-        ]
+        ds = [clamp(d, c.bound) for c, d in zip(cs, ds, strict=True)]
     if isinstance(h.lr, Tensor):
         torch._foreach_sub_(xs, torch._foreach_mul(ds, h.lr))
     else:

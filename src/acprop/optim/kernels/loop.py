@@ -14,6 +14,7 @@ from acprop.optim.settings import (
     Scalar,
     Scalars,
     Settings,
+    clamp,
     limit,
     record,
     scalars,
@@ -135,7 +136,7 @@ def _descend(
     if h.convention.first_step == "sgd":
         d = where(c.unseen, numerator, d)
     if c.bound is not None:
-        d = d.clamp(-c.bound, c.bound)
+        d = clamp(d, c.bound)
     x = x - h.lr * d
     if h.constraint is not None:
         x = h.constraint.project(x, denominator)

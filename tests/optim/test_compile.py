@@ -1,0 +1,80 @@
+"""torch.compile compiles a step once, and a schedule does not make it compile again."""
+
+import pytest
+import torch
+from torch import nn
+from torch._dynamo.testing import CompileCounterWithBackend
+
+import acprop
+
+N_STEPS = 8
+# How many graphs: a float lr is first taken for a constant, and for a variable as soon
+# as it has changed once; a tensor lr never is a constant. As for torch.optim.AdamW.
+GRAPHS = {"float": 2, "tensor": 1}
+
+
+@pytest.fixture(autouse=True)
+def _fresh_compiler():
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def make(lr, **options):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 1))
+    opt = acprop.ACProp(model.parameters(), lr=lr, **options)
+    schedule = torch.optim.lr_scheduler.LambdaLR(opt, lambda t: 1 / (1 + t))
+    return model, opt, schedule
+
+
+def train(model, opt, schedule, step):
+    torch.manual_seed(1)
+    for _ in range(N_STEPS):
+        opt.zero_grad()
+        model(torch.randn(8, 5)).square().mean().backward()
+        step()
+        # Compiling hides the call that this counter looks for, for every optimizer.
+        opt._opt_called = True
+        schedule.step()
+    return [p.detach() for p in model.parameters()]
+
+
+def run_both(lr_kind, backend, **options):
+    model, opt, schedule = make(1e-2, **options)
+    eager = train(model, opt, schedule, opt.step)
+    lr = 1e-2 if lr_kind == "float" else torch.tensor(1e-2)
+    model, opt, schedule = make(lr, **options)
+    counter = CompileCounterWithBackend(backend)
+    compiled = train(model, opt, schedule, torch.compile(opt.step, backend=counter))
+    return eager, compiled, counter.frame_count
+
+
+@pytest.mark.parametrize(
+    ("lr_kind", "options"),
+    [
+        ("float", {"convention": "guarded", "weight_decay": 0.1}),
+        ("tensor", {"convention": "guarded", "weight_decay": 0.1}),
+        ("float", {"convention": "authors", "amsgrad": True}),
+        ("tensor", {"convention": "paper", "eps": 1e-3, "numerator": "m"}),
+        ("tensor", {"convention": "guarded", "amsgrad": True, "clip": "t**0.25"}),
+        ("tensor", {"convention": "guarded", "delay": 3}),
+        ("tensor", {"constraint": acprop.Ball(0.5)}),
+        ("float", {"foreach": True, "weight_decay": 0.1}),
+        ("tensor", {"foreach": True, "convention": "optax"}),
+        ("tensor", {"capturable": True}),
+    ],
+    ids=str,
+)
+def test_a_schedule_does_not_recompile_the_step(lr_kind, options):
+    eager, compiled, n_graphs = run_both(lr_kind, "aot_eager", **options)
+    assert n_graphs == GRAPHS[lr_kind]
+    for a, b in zip(eager, compiled, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-7)
+
+
+def test_the_default_backend_computes_the_same_steps():
+    eager, compiled, n_graphs = run_both("tensor", "inductor")
+    assert n_graphs == 1
+    for a, b in zip(eager, compiled, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-7)
