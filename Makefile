@@ -28,5 +28,14 @@ test: setup  ## the tests (all but the slow ones)
 test-all: setup  ## the tests, slow ones included
 	$(BIN)/pytest -n 2 -m ''
 
-.PHONY: help setup check test test-all
+perf: setup  ## speed, as ratios measured in one run
+	$(BIN)/python perf/step.py
+
+reproduce: setup  ## repeat everything the project claims so far
+	$(BIN)/python scripts/write_golden.py --check
+	$(BIN)/python scripts/guard_ablation.py
+	$(BIN)/python examples/cnn.py
+	$(BIN)/python examples/transformer.py
+
+.PHONY: help setup check test test-all perf reproduce
 .DEFAULT_GOAL := help
