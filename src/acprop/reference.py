@@ -163,6 +163,9 @@ def _descend(
         d = numerator / (root if inside else root + h.eps)
     if convention.first_step == "sgd":
         d = np.where(unseen, numerator, d)
+    if convention.first_step == "one":
+        one = 1.0 if inside else 1.0 + h.eps
+        d = np.where(unseen, numerator / one, d)
     if convention.first_step == "stand still":
         d = np.where(unseen, 0 * numerator, d)
     top = np.where(unseen, state.top, top)

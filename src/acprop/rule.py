@@ -23,7 +23,14 @@ def _choice(argument: str, value: object, allowed: tuple[object, ...]) -> None:
         raise ValueError(f"{argument} must be one of {options}, got {value!r}")
 
 
+def _flag(argument: str, value: object) -> None:
+    if type(value) is not bool:
+        raise TypeError(f"{argument} must be True or False, got {value!r}")
+
+
 def _not_negative(argument: str, value: float) -> None:
+    if type(value) not in (int, float):
+        raise TypeError(f"{argument} must be a number, got {value!r}")
     if not (isfinite(value) and value >= 0):
         raise ValueError(f"{argument} must be finite and 0 or more, got {value}")
 
@@ -46,6 +53,7 @@ class Rule:
             raise TypeError(f"delay must be an int, got {self.delay!r}")
         if self.delay < 0:
             raise ValueError(f"delay must be 0 (synchronous) or more, got {self.delay}")
+        _flag("centered", self.centered)
         _choice("numerator", self.numerator, ("g", "m"))
         _choice("reduction", self.reduction, (None, "max", "mean"))
 
@@ -70,8 +78,8 @@ class Convention:
                      s at every step and outside the root too ("accumulated")
     eps              the default ε
     bias_correction  divide m_t by 1 - β1^t and s_k by 1 - β2^k?
-    first_step       while s has seen nothing: "divide" by it, take an "sgd" step, or
-                     "stand still"
+    first_step       while s has seen nothing: "divide" by it, take an "sgd" step,
+                     take s for "one", or "stand still"
     amsgrad          take the running maximum of s ("raw", as torch.optim does) or of
                      the whole radicand ("corrected", so that no step size ever grows)
 
@@ -88,7 +96,7 @@ class Convention:
     eps_placement: Literal["inside", "outside", "accumulated"]
     eps: float
     bias_correction: bool
-    first_step: Literal["divide", "sgd", "stand still"]
+    first_step: Literal["divide", "sgd", "one", "stand still"]
     amsgrad: Literal["raw", "corrected"] = "raw"
     kappa: float = 0.0
     n0: float = 0.0
@@ -99,11 +107,15 @@ class Convention:
         _choice(
             "eps_placement", self.eps_placement, ("inside", "outside", "accumulated")
         )
-        _choice("first_step", self.first_step, ("divide", "sgd", "stand still"))
+        first_steps = ("divide", "sgd", "one", "stand still")
+        _choice("first_step", self.first_step, first_steps)
+        _flag("bias_correction", self.bias_correction)
         _choice("amsgrad", self.amsgrad, ("raw", "corrected"))
         _not_negative("eps", self.eps)
         _not_negative("kappa", self.kappa)
         _not_negative("n0", self.n0)
+        if type(self.clamp) not in (int, float):
+            raise TypeError(f"clamp must be a number, got {self.clamp!r}")
         if not self.clamp >= 1:
             raise ValueError(f"clamp must be 1 or more, got {self.clamp}")
         if self.n0 > 0 and not self.bias_correction:
@@ -141,7 +153,7 @@ OPTAX = Convention(  # optax.contrib.acprop
     eps_placement="accumulated",
     eps=1e-16,
     bias_correction=True,
-    first_step="sgd",
+    first_step="one",
 )
 GUARDED = Convention(  # ours, docs/guard.md
     name="guarded",

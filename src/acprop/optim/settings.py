@@ -54,7 +54,7 @@ def settings_of(group: dict[str, Any]) -> Settings:
     return Settings(
         rule=rule_of(group),
         convention=rules.convention(group["convention"]),
-        lr=group["lr"],
+        lr=_to_0_dim(group["lr"]),
         beta1=beta1,
         beta2=beta2,
         eps=group["eps"],
@@ -77,6 +77,11 @@ def rule_of(group: dict[str, Any]) -> Rule:
         numerator=group["numerator"],
         reduction=group["reduction"],
     )
+
+
+def _to_0_dim(lr: Scalar) -> Scalar:
+    """A one-element tensor of any shape must not lend its shape to what it scales."""
+    return lr.squeeze() if isinstance(lr, Tensor) and lr.dim() > 0 else lr
 
 
 def step_number(step: Tensor, state: Tensor, h: Settings) -> Scalar:
@@ -122,6 +127,8 @@ def scalars(h: Settings, t: Scalar, guard: Tensor | None) -> Scalars:
     if h.convention.first_step == "stand still":
         # An unmeasured scale is infinite, and a step over infinity is none.
         floor = where(unseen, math.inf, floor)
+    if h.convention.first_step == "one":
+        floor = where(unseen, 1.0, floor)
     return Scalars(
         scale=1 / total,
         floor=floor,
@@ -152,7 +159,8 @@ def _eps_fed(h: Settings, t: Scalar) -> Scalar:
     if h.convention.eps_placement != "accumulated":
         return 0.0
     # Before the window is full nothing leaves it, so s hears of nothing.
-    return h.eps * (t >= h.rule.delay)
+    # In t's type: a bare comparison would make it float32 beside a float64 state.
+    return where(t >= h.rule.delay, h.eps + 0 * t, 0.0)
 
 
 def record(guard: Tensor, sums: tuple[Tensor, Tensor, Tensor], beta2: float) -> Tensor:

@@ -1,0 +1,411 @@
+"""Write tests/golden/family.json: trajectories of the whole family to 50 digits.
+
+    python scripts/write_golden.py            compute, compare with the reference, write
+    python scripts/write_golden.py --check    compute and compare with the file instead
+
+`acprop.reference` is a recursion on arrays. Here the family is written a second time,
+from its definition: one element at a time, m and s as the weighted sums that the
+recursions unroll to, over a list of all gradients so far. Nothing but the two values
+of `acprop.rule` is shared, so a slip has to be made twice to go unseen. (Longer than
+our files should be: a second opinion is read from one end to the other.)
+"""
+
+import argparse
+import json
+import os
+import random
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from itertools import product
+from math import inf, prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from mpmath import mp, mpf
+
+from acprop import reference, rule
+from acprop.rule import Convention, Rule
+
+TARGET = Path(__file__).parents[1] / "tests" / "golden" / "family.json"
+DIGITS = 50
+AGREEMENT = 1e-12  # of mpmath and the reference, relative to max(1, |x|)
+
+Row = list[mpf]
+Table = list[list[float]]
+Case = dict[str, Any]  # as in the file
+
+
+# 1. The definition
+
+
+class Numbers(NamedTuple):
+    """A rule, a convention and settings; the numbers are exact."""
+
+    rule: Rule
+    convention: Convention
+    beta1: mpf
+    beta2: mpf
+    eps: mpf
+    amsgrad: bool
+    clip: float | str | None
+
+
+class Memory(NamedTuple):
+    """What the guard keeps of a tensor's past."""
+
+    n: int
+    A: mpf
+    B: mpf
+
+
+def first(columns: list[Row], k: int) -> list[Row]:
+    """The first k gradients; columns[j] are those of element j."""
+    return [column[: max(k, 0)] for column in columns]
+
+
+def mean(gs: Row, beta1: mpf) -> mpf:
+    """m_k = (1 - β1)·Σ β1^(k-i)·g_i"""
+    k = len(gs)
+    return (1 - beta1) * sum(beta1 ** (k - i) * g for i, g in enumerate(gs, 1))
+
+
+def squared_residual(h: Numbers, gs: Row) -> mpf:
+    """r_k² of the last of one element's gradients."""
+    if not h.rule.centered:
+        return gs[-1] ** 2
+    known = gs if h.convention.residual == "current" else gs[:-1]
+    return (gs[-1] - mean(known, h.beta1)) ** 2
+
+
+def second_moment(h: Numbers, past: list[Row]) -> Row:
+    """s_k = Σ β2^(k-i)·((1 - β2)·r_i² + ε),  ε only where it accumulates."""
+    k = len(past[0])
+    added = h.eps if h.convention.eps_placement == "accumulated" else 0
+    s = [mpf(0)] * len(past)
+    for i in range(1, k + 1):
+        r2 = [squared_residual(h, column[:i]) for column in past]
+        if h.rule.reduction == "max":
+            r2 = [max(r2)] * len(r2)
+        if h.rule.reduction == "mean":
+            r2 = [sum(r2) / len(r2)] * len(r2)
+        for j, square in enumerate(r2):
+            s[j] += h.beta2 ** (k - i) * ((1 - h.beta2) * square + added)
+    return s
+
+
+def memory(h: Numbers, past: list[Row]) -> Memory:
+    """A = Σ p_i·w_i²·Π_{j>i} (1 - p_j) over the n gradients that are not all zero.
+
+    w_i = Σg²/Σ|g| over the tensor, p_i = max(1/i, (1 - β2)/10).
+    """
+    loud = [row for row in zip(*past, strict=True) if any(row)]
+    n = len(loud)
+    w = [sum(g * g for g in row) / sum(abs(g) for g in row) for row in loud]
+    p = [max(mpf(1) / i, (1 - h.beta2) / 10) for i in range(1, n + 1)]
+    A = sum(p[i] * w[i] ** 2 * prod(1 - q for q in p[i + 1 :]) for i in range(n))
+    return Memory(n, A, max((abs(g) for row in loud for g in row), default=mpf(0)))
+
+
+def clamp(h: Numbers, columns: list[Row], g: Row) -> Row:
+    """Let an element count at most clamp·B, B the record of what s has seen."""
+    n, _, B = memory(h, first(columns, len(columns[0]) + 1 - max(h.rule.delay, 1)))
+    if n == 0 or h.convention.clamp == inf:
+        return g
+    bound = h.convention.clamp * B
+    return [max(-bound, min(bound, g_j)) for g_j in g]
+
+
+def numerator(h: Numbers, gs: Row) -> mpf:
+    """m_t, or the mean of the newest max(delay, 1) gradients with weights β1^age."""
+    if h.rule.numerator == "m":
+        m = mean(gs, h.beta1)
+        return m / (1 - h.beta1 ** len(gs)) if h.convention.bias_correction else m
+    newest = gs[-max(h.rule.delay, 1) :][::-1]
+    weights = [h.beta1**age for age in range(len(newest))]
+    return sum(w * g for w, g in zip(weights, newest, strict=True)) / sum(weights)
+
+
+def radicand(h: Numbers, past: list[Row], s: Row) -> Row:
+    """(s_k + q·A)/(1 - β2^k + q) + κ²·A, and ε where it stands inside."""
+    c, k, A = h.convention, len(past[0]), memory(h, past).A
+    q = (1 - h.beta2) * mpf(c.n0) * h.beta2**k
+    seen = (1 - h.beta2**k if c.bias_correction else 1) + q
+    rest = mpf(c.kappa) ** 2 * A + (h.eps if c.eps_placement == "inside" else 0)
+    # Before the first observation s is an empty sum, and an empty average is 0.
+    return [((s_j + q * A) / seen if seen else 0) + rest for s_j in s]
+
+
+def denominator(h: Numbers, columns: list[Row]) -> Row:
+    """√radicand; AMSGrad takes the largest s, or radicand, of all steps so far."""
+    t = len(columns[0])
+    steps = range(1, t + 1) if h.amsgrad else [t]
+    pasts = [first(columns, i - h.rule.delay) for i in steps]
+    s = [second_moment(h, past) for past in pasts]
+    if h.convention.amsgrad == "raw":
+        under = radicand(h, pasts[-1], largest(s))
+    else:
+        under = largest([radicand(h, *pair) for pair in zip(pasts, s, strict=True)])
+    outside = 0 if h.convention.eps_placement == "inside" else h.eps
+    return [mp.sqrt(value) + outside for value in under]
+
+
+def largest(rows: list[Row]) -> Row:
+    return [max(column) for column in zip(*rows, strict=True)]
+
+
+def direction(h: Numbers, columns: list[Row]) -> Row:
+    """d_t, the columns ending in g_t."""
+    t = len(columns[0])
+    n_t = [numerator(h, column) for column in columns]
+    n = memory(h, first(columns, t - h.rule.delay)).n
+    has_seen = n > 0 if h.convention.is_guarded else t > h.rule.delay
+    if has_seen or h.convention.first_step == "divide":
+        pairs = zip(n_t, denominator(h, columns), strict=True)
+        d = [a / b for a, b in pairs]
+    else:
+        outside = 0 if h.convention.eps_placement == "inside" else h.eps
+        factor = {"sgd": 1, "one": 1 / (1 + outside), "stand still": 0}
+        d = [factor[h.convention.first_step] * n_j for n_j in n_t]
+    if h.clip is None:
+        return d
+    bound = mp.root(t, 4) if h.clip == "t**0.25" else mpf(h.clip)
+    return [max(-bound, min(bound, d_j)) for d_j in d]
+
+
+@mp.workdps(DIGITS)
+def trajectory(case: Case, table: Table) -> Case:
+    """Return x after every step and the last m and s, rounded to float64."""
+    settings = case["settings"]
+    h = Numbers(
+        Rule(**case["rule"]),
+        rule.convention(case["convention"]),
+        *(mpf(number) for number in (*settings["betas"], settings["eps"])),
+        settings["amsgrad"],
+        settings["clip"],
+    )
+    lr, decay = mpf(settings["lr"]), mpf(settings["weight_decay"])
+    l2 = 0 if settings["decoupled_weight_decay"] else decay
+    shrink = 1 - lr * decay if settings["decoupled_weight_decay"] else 1
+    sign = -1 if settings["maximize"] else 1
+    x, path = [mpf(value) for value in case["x0"]], []
+    columns: list[Row] = [[] for _ in x]
+    for row in table:
+        g = [sign * mpf(g_j) + l2 * x_j for g_j, x_j in zip(row, x, strict=True)]
+        g = clamp(h, columns, g)
+        columns = [[*column, g_j] for column, g_j in zip(columns, g, strict=True)]
+        d = direction(h, columns)
+        x = [shrink * x_j - lr * d_j for x_j, d_j in zip(x, d, strict=True)]
+        path.append([float(x_j) for x_j in x])
+    heard = first(columns, len(table) - max(h.rule.delay - 1, 0))
+    s = second_moment(h, heard)
+    return {
+        "x": path,
+        "m": [float(mean(column, h.beta1)) for column in heard],
+        "s": [float(s_j) for s_j in (s[:1] if h.rule.reduction else s)],
+    }
+
+
+# 2. The same through the reference
+
+
+def follow(case: Case, table: Table) -> Case:
+    """Run a case of the file through `acprop.reference`."""
+    method, convention = Rule(**case["rule"]), rule.convention(case["convention"])
+    settings = case["settings"]
+    lr, (beta1, beta2) = settings["lr"], settings["betas"]
+    h = reference.Hyper(
+        beta1, beta2, settings["eps"], settings["amsgrad"], settings["clip"]
+    )
+    x, state, path = np.array(case["x0"]), reference.State(), []
+    for g in np.array(table):
+        g = -g if settings["maximize"] else g
+        if settings["decoupled_weight_decay"]:
+            x = x * (1 - lr * settings["weight_decay"])
+        else:
+            g = g + settings["weight_decay"] * x
+        state, d = reference.step(method, convention, state, g, h)
+        x = x - lr * d
+        path.append(x)
+    return {"x": np.array(path), "m": state.m, "s": state.s}
+
+
+def distance(case: Case, other: Case) -> float:
+    """Largest difference of x, m or s, relative to max(1, |value|)."""
+    return max(
+        float(np.max(np.abs(a - np.asarray(other[key])) / np.maximum(1, np.abs(a))))
+        for key, a in ((key, np.asarray(case[key])) for key in ("x", "m", "s"))
+    )
+
+
+# 3. The cases
+
+RULES = {
+    "rmsprop": rule.RMSPROP,
+    "rmsprop-centered": rule.RMSPROP_CENTERED,
+    "adam": rule.ADAM,
+    "adabelief": rule.ADABELIEF,
+    "adashift": rule.ADASHIFT,
+    "acprop": rule.ACPROP,
+    "acprop-momentum": rule.ACPROP_MOMENTUM,
+    "adashift-3": replace(rule.ADASHIFT, delay=3),
+    "acprop-3": replace(rule.ACPROP, delay=3),
+    "acprop-momentum-3": replace(rule.ACPROP_MOMENTUM, delay=3),
+    "adashift-max": replace(rule.ADASHIFT, reduction="max"),
+    "adashift-mean": replace(rule.ADASHIFT, reduction="mean"),
+    "adashift-3-max": replace(rule.ADASHIFT, delay=3, reduction="max"),
+}
+# Where an asynchronous first step divides by ε alone the default ε would send x to
+# 1e8 and hide everything that follows: float32 kernels are compared with these too.
+EPS = {"paper": 1e-2, "torch": 5e-2, "torch-rmsprop": 5e-2}
+X0 = [1.0, -0.5, 0.25, 2.0, -1.5]
+
+EVERY = " ".join(rule.CONVENTIONS)
+AMSGRAD = {"amsgrad": True}
+GROWING = {"clip": "t**0.25"}
+L2 = {"weight_decay": 0.1}
+DECOUPLED = {"weight_decay": 0.1, "decoupled_weight_decay": True}
+# (what the case is called, rules, conventions, changed settings, gradient table)
+EXTRA: list[tuple[str, str, str, dict[str, Any], str]] = [
+    ("amsgrad", "acprop adam adabelief", EVERY, AMSGRAD, "fading"),
+    ("amsgrad", "acprop-3", "guarded authors", AMSGRAD, "fading"),
+    ("amsgrad", "adashift-max", "guarded", AMSGRAD, "fading"),
+    ("clip-grows", "acprop", "guarded paper authors", GROWING, "plain"),
+    ("clip-grows", "adam", "guarded paper", GROWING, "plain"),
+    ("clip-half", "acprop adashift-3", "guarded torch", {"clip": 0.5}, "plain"),
+    ("l2", "acprop adam acprop-3", "guarded authors torch", L2, "plain"),
+    ("decoupled", "acprop adam acprop-3", "guarded authors torch", DECOUPLED, "plain"),
+    ("maximize", "acprop adam", "guarded authors", {"maximize": True}, "plain"),
+    ("maximize-l2", "acprop", "guarded torch", {"maximize": True, **L2}, "plain"),
+    ("maximize-decoupled", "adam", "guarded", {"maximize": True, **DECOUPLED}, "plain"),
+    ("beta1-zero", "acprop adam adashift-3", "guarded", {"betas": [0.0, 0.9]}, "plain"),
+    ("long-memory", "acprop", "guarded optax", {"betas": [0.9, 0.999]}, "plain"),
+    # β2 < 0.2: the scale's pace reaches its floor (1 - β2)/10 within 14 steps
+    ("short-memory", "acprop adam", "guarded", {"betas": [0.5, 0.05]}, "plain"),
+    ("large-eps", "acprop adabelief", "guarded authors optax", {"eps": 1e-2}, "plain"),
+    ("default-eps", "adam", "torch paper", {"eps": None}, "plain"),
+    ("default-eps", "rmsprop", "torch-rmsprop", {"eps": None}, "plain"),
+    ("hazard", "rmsprop adam adashift acprop acprop-3", "guarded", {}, "hazard"),
+    ("hazard", "acprop-momentum adashift-max", "guarded", {}, "hazard"),
+    ("hazard-amsgrad", "acprop adam", "guarded", AMSGRAD, "hazard"),
+    ("hazard-clip", "acprop", "guarded", GROWING, "hazard"),
+    ("hazard-beta1-zero", "acprop", "guarded", {"betas": [0.0, 0.9]}, "hazard"),
+]
+
+
+def gradients() -> dict[str, Table]:
+    """The tables, every entry exact in float32.
+
+    plain    noise of mean 1/4
+    fading   the same, dying down eightfold: what AMSGrad is for
+    hazard   three silent steps; an element silent until step 11; one spike of 1e4;
+             an element that flips its sign
+    """
+    draw = random.Random(0).random  # the one stream that Python promises to keep
+    plain = [[int(2048 * draw() - 768) / 1024 for _ in X0] for _ in range(14)]
+    hazard = [list(row) for row in plain]
+    for t, row in enumerate(hazard):
+        row[1] = 0.0 if t < 10 else row[1]
+        row[2] = (-1) ** t * 0.75
+        if t < 3:
+            row[:] = [0.0] * len(row)
+    hazard[7][3] *= 1e4
+    fading = [[g / (1 << t // 4) for g in row] for t, row in enumerate(plain)]
+    return {"plain": plain, "fading": fading, "hazard": hazard}
+
+
+def declare(
+    name: str, convention: str, suffix: str, table: str, **changes: Any
+) -> Case:
+    settings = {
+        "lr": 0.05,
+        "betas": [0.9, 0.99],
+        "eps": EPS.get(convention),
+        "amsgrad": False,
+        "clip": None,
+        "weight_decay": 0.0,
+        "decoupled_weight_decay": False,
+        "maximize": False,
+    } | changes
+    if settings["eps"] is None:
+        settings["eps"] = rule.CONVENTIONS[convention].eps
+    return {
+        "id": "-".join(part for part in (name, convention, suffix) if part),
+        "rule": asdict(RULES[name]),
+        "convention": convention,
+        "settings": settings,
+        "x0": X0,
+        "grads": table,
+    }
+
+
+def cases() -> Iterator[Case]:
+    """Every rule under every convention, then one option at a time."""
+    for name, convention in product(RULES, rule.CONVENTIONS):
+        yield declare(name, convention, "", "plain")
+    for suffix, names, conventions, changes, table in EXTRA:
+        for name, convention in product(names.split(), conventions.split()):
+            yield declare(name, convention, suffix, table, **changes)
+
+
+# 4. The file
+
+ABOUT = (
+    "Trajectories of the family by its definition, 50 digits rounded to float64 "
+    "(scripts/write_golden.py). x[t] is the parameter after step t+1 with gradient "
+    "gradients[grads][t]; m and s are those after the last step, which have not heard "
+    "of the newest delay - 1 gradients; s has one entry if the rule has a reduction."
+)
+
+
+def render() -> str:
+    """Compute everything; refuse if the reference does not agree."""
+    tables, lines, wrong = gradients(), [], []
+    for case in cases():
+        case |= trajectory(case, tables[case["grads"]])
+        gap = distance(case, follow(case, tables[case["grads"]]))
+        if not gap <= AGREEMENT:
+            wrong.append(f"{case['id']} ({gap:.1e})")
+        lines.append(json.dumps(case, separators=(",", ":")))
+    if wrong:
+        raise ArithmeticError(
+            f"acprop.reference must agree to {AGREEMENT}, got {', '.join(wrong)}"
+        )
+    named = [
+        f'"{name}":{json.dumps(table, separators=(",", ":"))}'
+        for name, table in tables.items()
+    ]
+    head = f'{{"about":{json.dumps(ABOUT)},\n"gradients":{{\n'
+    return head + ",\n".join(named) + '},\n"cases":[\n' + ",\n".join(lines) + "]}\n"
+
+
+def check(target: Path = TARGET) -> list[str]:
+    """Return what differs between the file and a fresh computation, line by line."""
+    fresh, stored = render().splitlines(), target.read_text().splitlines()
+    if len(fresh) != len(stored):
+        return [f"{len(stored)} lines where there should be {len(fresh)}"]
+    return [new[:60] for new, old in zip(fresh, stored, strict=True) if new != old]
+
+
+def write(target: Path = TARGET) -> None:
+    """Replace the file at once: no reader ever sees half of it."""
+    temporary = target.with_suffix(".tmp")
+    temporary.write_text(render())
+    os.replace(temporary, target)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="compare, do not write")
+    try:
+        differences = check() if parser.parse_args().check else write()
+    except ArithmeticError as problem:
+        sys.exit(str(problem))
+    if differences:
+        shown = "\n  ".join(differences)
+        sys.exit(f"{TARGET} differs from a fresh computation:\n  {shown}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,585 @@
+"""The numpy family beside the paper, its published versions, and itself.
+
+Longer than our files should be: `tests/` mirrors `src/` one to one, and the reference
+is what everything else is measured with.
+"""
+
+import importlib.util
+import json
+from dataclasses import replace
+from itertools import islice
+from math import inf, log2
+from pathlib import Path
+from types import ModuleType
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+import pytorch_optimizer
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acprop import rule
+from acprop.reference import Hyper, State, step
+from acprop.rule import Convention, Rule
+
+ROOT = Path(__file__).parents[1]
+AUTHORS = json.loads((ROOT / "tests/golden/authors.json").read_text())
+FAMILY = json.loads((ROOT / "tests/golden/family.json").read_text())
+RULES = [
+    rule.RMSPROP,
+    rule.RMSPROP_CENTERED,
+    rule.ADAM,
+    rule.ADABELIEF,
+    rule.ADASHIFT,
+    rule.ACPROP,
+    rule.ACPROP_MOMENTUM,
+    replace(rule.ACPROP, delay=3),
+    replace(rule.ACPROP_MOMENTUM, delay=2),
+    replace(rule.ADASHIFT, delay=2, reduction="max"),
+    replace(rule.ACPROP, reduction="mean"),
+]
+ASYNCHRONOUS = [r for r in RULES if r.delay]
+CONVENTIONS = list(rule.CONVENTIONS.values())
+# 1 - β2^k loses three digits at k = 1 and β2 = 0.999, whoever computes it.
+ROUNDING = 1e-12
+
+few = settings(max_examples=40, deadline=None, derandomize=True, database=None)
+# Multiples of 1/64: sums and squares are exact in any order, and nothing underflows.
+numbers = st.integers(-64, 64).map(lambda i: i / 64)
+betas = st.sampled_from([0.0, 0.5, 0.9, 0.99])
+
+
+def tables(n_elements: int = 3, n_steps: int = 8) -> st.SearchStrategy[np.ndarray]:
+    row = st.lists(numbers, min_size=n_elements, max_size=n_elements)
+    return st.lists(row, min_size=2, max_size=n_steps).map(np.array)
+
+
+def run(
+    method: Rule,
+    convention: Convention,
+    gs: np.ndarray,
+    h: Hyper = Hyper(),  # noqa: B008
+) -> tuple[State, np.ndarray]:
+    """Return the last state and every direction."""
+    state, ds = State(), []
+    for g in gs:
+        state, d = step(method, convention, state, g, h)
+        ds.append(d)
+    return state, np.array(ds)
+
+
+def load_script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"scripts/{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+write_golden = load_script("write_golden")
+
+
+# 1. Beside the published versions
+
+
+def test_algorithm_2_as_printed_is_the_paper_convention():
+    """Algorithm 2, lines 3 to 7: nothing is added, left out or reordered."""
+    gs = np.random.default_rng(0).normal(size=(50, 4))
+    beta1, beta2, eps, m, s, ds = 0.9, 0.999, 1e-16, 0.0, 0.0, []
+    for g in gs:
+        m = beta1 * m + (1 - beta1) * g
+        ds.append(g / np.sqrt(s + eps))
+        s = beta2 * s + (1 - beta2) * (g - m) ** 2
+    state, ours = run(rule.ACPROP, rule.PAPER, gs, Hyper(beta1, beta2))
+    np.testing.assert_array_equal(ours, ds)
+    np.testing.assert_array_equal((state.m, state.s), (m, s))
+
+
+@pytest.mark.parametrize("case", AUTHORS["cases"], ids=lambda c: str(c["settings"]))
+def test_the_authors_convention_walks_the_authors_trajectories(case):
+    """The published code, rectification off: what the paper's curves were made with."""
+    given = case["settings"]
+    method = replace(rule.ACPROP, numerator=given["numerator"])
+    h = Hyper(*given["betas"], given["eps"], given["amsgrad"])
+    decoupled = given["weight_decay"] * given["decoupled"]
+    l2 = given["weight_decay"] - decoupled
+    power = {"constant": 0, "lr/sqrt(t)": 0.5}[given["lr_schedule"]]
+    x, state, path = np.array(case["x0"]), State(), []
+    for t, g in enumerate(np.array(case["grads"]), 1):
+        lr = given["lr"] / t**power
+        state, d = step(method, rule.AUTHORS, state, g + l2 * x, h)
+        x = (1 - lr * decoupled) * x - lr * d
+        path.append(x)
+    np.testing.assert_allclose(path, case["x"], rtol=0, atol=1e-12)
+
+
+def follow_optax(gs: np.ndarray, b: tuple[float, float], eps: float) -> np.ndarray:
+    with jax.enable_x64(True):
+        peer = optax.contrib.acprop(1.0, *b, eps=eps, eps_root=eps)
+        state, ds = peer.init(jnp.zeros(4)), []
+        for g in gs:
+            d, state = peer.update(jnp.asarray(g), state, jnp.zeros(4))
+            ds.append(-np.asarray(d))
+    return np.array(ds)
+
+
+@pytest.mark.parametrize("eps", [None, 1e-8, 1e-3])
+@pytest.mark.parametrize("b", [(0.9, 0.999), (0.5, 0.9), (0.0, 0.99), (0.99, 0.3)])
+def test_the_optax_convention_is_optax(b, eps):
+    """optax.contrib.acprop, run live: residual against m_{t-1}, ε accumulated."""
+    gs = np.random.default_rng(0).normal(size=(60, 4))
+    gs[:, 1] = 0
+    gs[20:50, 2] = 0
+    gs[:10, 3] = 0
+    _, ours = run(rule.ACPROP, rule.OPTAX, gs, Hyper(*b, eps))
+    theirs = follow_optax(gs, b, eps or rule.OPTAX.eps)
+    np.testing.assert_allclose(ours, theirs, rtol=ROUNDING, atol=0)
+
+
+def follow_torch(make, gs: np.ndarray) -> np.ndarray:
+    """Return a torch optimizer's directions: its steps from 0 at a rate of 1."""
+    x = torch.zeros(gs.shape[1], dtype=torch.float64, requires_grad=True)
+    optimizer, path = make([x]), [np.zeros(gs.shape[1])]
+    for g in gs:
+        x.grad = torch.tensor(g)
+        optimizer.step()
+        path.append(x.detach().numpy().copy())
+    return -np.diff(path, axis=0)
+
+
+@pytest.mark.parametrize("b", [(0.9, 0.999), (0.5, 0.9), (0.0, 0.99)])
+@pytest.mark.parametrize(
+    ("method", "convention", "h", "make"),
+    [
+        (
+            rule.ADAM,
+            rule.TORCH,
+            Hyper(),
+            lambda p, b: torch.optim.Adam(p, 1.0, b),
+        ),
+        (
+            rule.ADAM,
+            rule.TORCH,
+            Hyper(amsgrad=True, eps=1e-3),
+            lambda p, b: torch.optim.Adam(p, 1.0, b, eps=1e-3, amsgrad=True),
+        ),
+        (
+            rule.RMSPROP,
+            rule.TORCH_RMSPROP,
+            Hyper(),
+            lambda p, b: torch.optim.RMSprop(p, 1.0, alpha=b[1]),
+        ),
+        (
+            rule.ADABELIEF,
+            rule.AUTHORS,
+            Hyper(),
+            lambda p, b: pytorch_optimizer.AdaBelief(p, 1.0, b, rectify=False),
+        ),
+        (
+            rule.ADABELIEF,
+            rule.AUTHORS,
+            Hyper(eps=1e-3),
+            lambda p, b: pytorch_optimizer.AdaBelief(
+                p, 1.0, b, rectify=False, eps=1e-3
+            ),
+        ),
+    ],
+    ids=["adam", "amsgrad", "rmsprop", "adabelief", "adabelief-large-eps"],
+)
+def test_the_synchronous_rules_are_their_peers(method, convention, h, make, b):
+    """The family's other cells are the methods that the paper compares with."""
+    gs = np.random.default_rng(0).normal(size=(40, 4)) / np.arange(1, 41)[:, None]
+    theirs = follow_torch(lambda params: make(params, b), gs)
+    _, ours = run(method, convention, gs, h._replace(beta1=b[0], beta2=b[1]))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-13)
+
+
+# 2. Beside the golden vectors
+
+
+@pytest.mark.parametrize("case", FAMILY["cases"], ids=lambda case: case["id"])
+def test_the_reference_is_the_definition(case):
+    """Fifty digits and explicit sums against float64 and recursions."""
+    ours = write_golden.follow(case, FAMILY["gradients"][case["grads"]])
+    assert write_golden.distance(case, ours) <= ROUNDING
+
+
+def test_the_golden_file_is_what_its_script_writes():
+    assert write_golden.check() == []
+
+
+def test_every_golden_case_has_its_own_name_and_covers_the_table():
+    ids = {case["id"] for case in FAMILY["cases"]}
+    assert len(ids) == len(FAMILY["cases"])
+    named = {name for name, r in vars(rule).items() if isinstance(r, Rule)} - {"SDPROP"}
+    slugs = {name.lower().replace("_", "-") for name in named}
+    assert {f"{r}-{c}" for r in slugs for c in rule.CONVENTIONS} <= ids
+
+
+@pytest.fixture
+def two_cases(monkeypatch):
+    both = list(islice(write_golden.cases(), 2))
+    monkeypatch.setattr(write_golden, "cases", lambda: iter(both))
+    return [case["id"] for case in both]
+
+
+def test_the_check_names_the_line_that_differs(two_cases, tmp_path):
+    target = tmp_path / "family.json"
+    write_golden.write(target)
+    assert write_golden.check(target) == []
+    assert list(tmp_path.iterdir()) == [target]
+    text = target.read_text()
+    target.write_text(text.replace('"eps":0.01', '"eps":0.02'))
+    (line,) = write_golden.check(target)
+    assert two_cases[1] in line
+
+
+def test_nothing_is_written_when_the_reference_disagrees(
+    two_cases, tmp_path, monkeypatch
+):
+    def off(*arguments):
+        state, d = step(*arguments)
+        return state, d * (1 + 1e-9)
+
+    monkeypatch.setattr(write_golden.reference, "step", off)
+    with pytest.raises(ArithmeticError, match=rf"agree to 1e-12, got {two_cases[0]}"):
+        write_golden.write(tmp_path / "family.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+# 3. What the paper says of the family
+
+
+def is_affine(method, convention, state, g1, g2, h) -> bool:
+    """Is the step from the mean of two gradients the mean of their two steps?"""
+    middle, d1, d2 = (
+        step(method, convention, state, g, h)[1] for g in ((g1 + g2) / 2, g1, g2)
+    )
+    size = np.maximum(np.abs(d1), np.abs(d2))
+    return bool(np.all(np.abs(middle - (d1 + d2) / 2) <= ROUNDING * size))
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS, ids=lambda c: c.name)
+@pytest.mark.parametrize("method", ASYNCHRONOUS, ids=str)
+@few
+@given(gs=tables(), g1=tables(n_steps=2), beta1=betas)
+def test_given_the_past_an_asynchronous_step_is_linear_in_the_gradient(
+    method, convention, gs, g1, beta1
+):
+    """Lemma 3.3 needs E[g_t/√s_{t-1}] = E[g_t]/√s_{t-1}."""
+    gs[0, 0] = 1.0  # B ≥ 1 for all that follows, so that the clamp does not bind
+    h = Hyper(beta1, eps=1e-3)
+    gs = np.vstack([gs[:1]] * method.delay + [gs])
+    state, _ = run(method, convention, gs, h)
+    assert is_affine(method, convention, state, *g1[:2], h)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS, ids=lambda c: c.name)
+@pytest.mark.parametrize("method", [rule.RMSPROP, rule.ADAM, rule.ADABELIEF], ids=str)
+def test_a_synchronous_step_is_not_linear_in_the_gradient(method, convention):
+    state, _ = run(method, convention, np.array([[1.0], [0.5]]))
+    g1, g2 = np.array([1.0]), np.array([-0.5])
+    assert not is_affine(method, convention, state, g1, g2, Hyper())
+
+
+@given(gs=tables(), beta1=st.sampled_from([0.3, 0.5, 0.9, 0.99]), beta2=betas)
+@few
+def test_a_residual_against_m_t_is_beta1_times_one_against_the_mean_before(
+    gs, beta1, beta2
+):
+    """g_t - m_t = β1·(g_t - m_{t-1}), so s(m_t) = β1²·s(m_{t-1}) at every step."""
+    h = Hyper(beta1, beta2, eps=0.0)
+    after, _ = run(rule.ACPROP, rule.AUTHORS, gs, h)
+    before, _ = run(rule.ACPROP, rule.OPTAX, gs, h)
+    np.testing.assert_allclose(
+        after.s, beta1**2 * before.s, rtol=1e-11, atol=ROUNDING**2
+    )
+
+
+def test_the_step_of_optax_is_beta1_times_that_of_the_authors_after_the_first():
+    gs = np.random.default_rng(0).normal(size=(30, 4))
+    h = Hyper(0.7, 0.99, eps=0.0)
+    _, authors = run(rule.ACPROP, rule.AUTHORS, gs, h)
+    _, theirs = run(rule.ACPROP, rule.OPTAX, gs, h)
+    np.testing.assert_array_equal(theirs[0], authors[0])
+    np.testing.assert_allclose(theirs[1:], 0.7 * authors[1:], rtol=ROUNDING)
+
+
+@given(
+    gs=tables(n_steps=10),
+    delay=st.integers(1, 6),
+    beta1=betas,
+    beta2=betas,
+    centered=st.booleans(),
+)
+@few
+def test_a_delay_of_n_divides_the_newest_n_by_all_that_came_before(
+    gs, delay, beta1, beta2, centered
+):
+    """AdaShift's definition: n_t from g_{t-n+1} … g_t, s from g_{t-n} and older."""
+    expected = []
+    for t in range(1, len(gs) + 1):
+        newest = [(beta1**i, gs[t - 1 - i]) for i in range(min(delay, t))]
+        numerator = sum(w * g for w, g in newest) / sum(w for w, _ in newest)
+        k, s = max(t - delay, 0), 0.0
+        for i in range(k):
+            m = (1 - beta1) * sum(beta1 ** (i - j) * gs[j] for j in range(i + 1))
+            r = gs[i] - m if centered else gs[i]
+            s = s + (1 - beta2) * beta2 ** (k - 1 - i) * r**2
+        expected.append(numerator / np.sqrt(s + 1e-3))
+    _, ds = run(
+        Rule(centered, delay, "g"), rule.PAPER, gs, Hyper(beta1, beta2, eps=1e-3)
+    )
+    np.testing.assert_allclose(ds, expected, rtol=ROUNDING, atol=1e-14)
+
+
+@pytest.mark.parametrize("convention", [rule.PAPER, rule.GUARDED], ids=lambda c: c.name)
+@pytest.mark.parametrize("method", [rule.ACPROP, rule.ADASHIFT], ids=str)
+@few
+@given(gs=tables(), beta1=betas, beta2=betas)
+def test_with_a_corrected_amsgrad_no_step_size_ever_grows(
+    method, convention, gs, beta1, beta2
+):
+    """Reddi et al. 2018, (2): α/√v̂ must not increase; d for g = 1 is that factor."""
+    gs[0, 0] = 1.0  # B ≥ 1: the probe is not clamped
+    h = Hyper(beta1, beta2, eps=1e-3, amsgrad=True)
+    state, factors = State(), []
+    for g in gs:
+        state, _ = step(method, convention, state, g, h)
+        factors.append(step(method, convention, state, np.ones(3), h)[1])
+    assert np.all(np.diff(factors, axis=0) <= 0)
+    assert np.all(factors[-1] > 0)
+
+
+@pytest.mark.parametrize("convention", [rule.TORCH, rule.AUTHORS], ids=lambda c: c.name)
+def test_with_a_raw_amsgrad_the_bias_correction_lets_step_sizes_grow(convention):
+    """The largest s stays, what it is divided by grows: why ours is corrected."""
+    gs = np.array([[1.0], [-1.0], [0.1], [0.1], [0.1], [0.1]])
+    h = Hyper(0.9, 0.9, amsgrad=True)
+    _, ds = run(rule.ACPROP, convention, gs, h)
+    assert np.all(np.diff((ds / gs)[2:], axis=0) > 0)
+
+
+# 4. The guard
+
+ZEROS_THEN_ONE = np.r_[np.zeros(1000), 1.0][:, None]
+
+
+@pytest.mark.parametrize(
+    ("method", "convention", "eps", "size"),
+    [
+        (rule.ACPROP, rule.PAPER, 1e-16, 1e8),
+        (rule.ACPROP, rule.PAPER, 1e-8, 1e4),
+        (rule.ACPROP, rule.TORCH, 1e-16, 1e16),
+        (rule.ACPROP, rule.TORCH, 1e-8, 1e8),
+        (rule.ACPROP, rule.AUTHORS, 1e-16, 3.16e6),
+        (rule.ACPROP, rule.AUTHORS, 1e-8, 316),
+        (rule.ACPROP, rule.OPTAX, 1e-16, 3.16e6),
+        (rule.ACPROP, rule.OPTAX, 1e-8, 316),
+        (rule.ACPROP, rule.GUARDED, None, 0),
+        (rule.ADAM, rule.TORCH, 1e-8, 2.5),
+    ],
+    ids=str,
+)
+def test_after_a_long_silence_only_the_guard_keeps_the_step_small(
+    method, convention, eps, size
+):
+    """d for g = 1 after 1000 zeros: optax issue 1132, ACProp-Optimizer issue 2."""
+    _, ds = run(method, convention, ZEROS_THEN_ONE, Hyper(eps=eps))
+    np.testing.assert_allclose(ds[-1], size, rtol=0.01)
+
+
+def test_the_second_gradient_after_a_silence_takes_nine_steps_at_most():
+    gs = np.r_[ZEROS_THEN_ONE, [[1.0]]]
+    _, ds = run(rule.ACPROP, rule.GUARDED, gs)
+    np.testing.assert_allclose(ds[-1], 9, rtol=0.01)
+
+
+@pytest.mark.parametrize("method", RULES, ids=str)
+@few
+@given(gs=tables(), k=st.integers(-26, 26), amsgrad=st.booleans(), beta1=betas)
+def test_scaling_the_loss_leaves_every_guarded_step_as_it_was(
+    method, gs, k, amsgrad, beta1
+):
+    """Bit for bit, for 1.5e-8 to 6.7e7 and ε = 0: every piece scales with g."""
+    h = Hyper(beta1, eps=0.0, amsgrad=amsgrad)
+    _, ds = run(method, rule.GUARDED, gs, h)
+    _, scaled = run(method, rule.GUARDED, gs * 2.0**k, h)
+    np.testing.assert_array_equal(scaled, ds)
+
+
+@given(gs=tables(), k=st.sampled_from([-8, -4, 4, 8]))
+@few
+def test_the_default_epsilon_does_not_show_through_the_guard(gs, k):
+    """At 1e-8 and gradients of 1/64, κ²A = 2e-22 is far above ε = 1e-30."""
+    _, ds = run(rule.ACPROP, rule.GUARDED, gs)
+    _, scaled = run(rule.ACPROP, rule.GUARDED, gs * 10.0**k)
+    np.testing.assert_allclose(scaled, ds, rtol=1e-7)
+
+
+@pytest.mark.parametrize("method", [rule.ADAM, rule.ACPROP], ids=str)
+@few
+@given(powers=st.lists(st.integers(-30, 30), min_size=2, max_size=30))
+def test_the_record_clamp_binds_at_most_log2_of_m_over_b1_times(method, powers):
+    """Note [Record clamp]: each time it binds the record doubles, and M bounds it."""
+    sizes = 2.0 ** np.array(powers)
+    state, n_bound = State(), 0
+    for size in sizes:
+        n_bound += state.n > 0 and size > 2 * np.max(state.B)
+        state, _ = step(method, rule.GUARDED, state, np.array([size, 0]), Hyper())
+    assert n_bound <= log2(np.max(sizes) / sizes[0])
+    assert sizes[0] <= np.max(state.B) <= np.max(sizes)
+
+
+def test_a_spike_counts_as_twice_the_record():
+    """A factor of 1e4, once: seen, but as 2B, by numerator, mean and record alike."""
+    gs = np.array([[1.0, 0.5], [0.5, -1.0], [1e4, -1e4], [0.5, 0.5]])
+    capped = np.clip(gs, -2.0, 2.0)
+    state, ds = run(rule.ACPROP, rule.GUARDED, gs)
+    expected, d_expected = run(rule.ACPROP, rule.GUARDED, capped)
+    np.testing.assert_array_equal(ds, d_expected)
+    np.testing.assert_array_equal(state.m, expected.m)
+    assert state.B.item() == 2
+
+
+def test_a_silent_tensor_keeps_its_scale():
+    loud = np.array([[1.0, 0.5], [0.5, -1.0]])
+    before, _ = run(rule.ACPROP, rule.GUARDED, loud)
+    after, _ = run(rule.ACPROP, rule.GUARDED, np.vstack([loud, np.zeros((500, 2))]))
+    assert (after.n, after.A, after.B) == (before.n, before.A, before.B)
+
+
+@pytest.mark.parametrize("bad", [np.nan, inf, -inf, 1e200], ids=str)
+@pytest.mark.parametrize("gs", [np.ones((0, 2)), np.ones((3, 2))], ids=["new", "old"])
+@pytest.mark.parametrize("method", [rule.ACPROP, rule.ADAM], ids=str)
+def test_a_gradient_that_is_not_finite_leaves_no_trace_in_the_record(method, gs, bad):
+    """And if it is too large to be squared, its square is not finite either."""
+    convention = replace(rule.GUARDED, clamp=inf)  # 1e200 would be clamped to 2
+    before, _ = run(method, convention, gs)
+    with np.errstate(all="ignore"):
+        after, _ = step(method, convention, before, np.array([bad, 1.0]), Hyper())
+    np.testing.assert_array_equal(after.n, before.n)
+    np.testing.assert_array_equal(after.A, before.A)
+    np.testing.assert_array_equal(after.B, before.B)
+
+
+def test_a_gradient_too_small_to_be_squared_counts_as_silence():
+    """Counted, it would end the standing still with nothing to divide by."""
+    state, ds = run(rule.ACPROP, rule.GUARDED, np.full((3, 2), 1e-200))
+    assert state.n == 0
+    np.testing.assert_array_equal(ds, 0)
+
+
+@pytest.mark.parametrize("bad", [np.nan, inf, -inf], ids=str)
+@pytest.mark.parametrize("gs", [np.ones((0, 2)), np.ones((3, 2))], ids=["new", "old"])
+def test_an_overflow_is_seen_in_the_step_and_not_clamped_away(gs, bad):
+    """A scaler that looks for inf must find it, standing still or not."""
+    before, _ = run(rule.ACPROP, rule.GUARDED, gs)
+    with np.errstate(all="ignore"):
+        _, d = step(rule.ACPROP, rule.GUARDED, before, np.array([bad, 1.0]), Hyper())
+    assert not np.isfinite(d[0])
+    assert np.isfinite(d[1])
+
+
+# 5. What must not matter
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS, ids=lambda c: c.name)
+@pytest.mark.parametrize("method", RULES, ids=str)
+def test_a_gradient_that_is_always_zero_never_moves_anything(method, convention):
+    _, ds = run(method, convention, np.zeros((20, 3)))
+    np.testing.assert_array_equal(ds, 0)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS, ids=lambda c: c.name)
+@pytest.mark.parametrize("amsgrad", [False, True])
+@pytest.mark.parametrize("method", RULES, ids=str)
+def test_an_array_of_hyper_parameters_is_as_many_runs(method, convention, amsgrad):
+    """A whole (β1, β2) plane is one run."""
+    gs = np.random.default_rng(0).normal(size=(20, 4))
+    plane = [(0.9, 0.999, 1e-3), (0.5, 0.9, 1e-8), (0.0, 0.3, 1e-2)]
+    beta1, beta2, eps = np.array(plane).T[:, :, None]
+    h = Hyper(beta1, beta2, eps, amsgrad, axis=-1)
+    _, together = run(method, convention, gs, h)
+    apart = [
+        run(method, convention, gs, Hyper(*point, amsgrad, axis=-1))[1]
+        for point in plane
+    ]
+    together = np.stack(np.broadcast_arrays(*together))
+    np.testing.assert_allclose(together.swapaxes(0, 1), apart, rtol=ROUNDING)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS, ids=lambda c: c.name)
+@given(data=st.data(), method=st.sampled_from(RULES), gs=tables(n_elements=4))
+@few
+def test_the_order_of_the_elements_does_not_matter(convention, data, method, gs):
+    order = data.draw(st.permutations(range(4)))
+    h = Hyper(eps=1e-3)
+    _, ds = run(method, convention, gs, h)
+    _, shuffled = run(method, convention, gs[:, order], h)
+    np.testing.assert_allclose(shuffled, ds[:, order], rtol=ROUNDING)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS[1:], ids=lambda c: c.name)
+@given(method=st.sampled_from(RULES[:9]), gs=tables(n_elements=4), at=st.integers(1, 3))
+@few
+def test_splitting_an_unguarded_tensor_changes_nothing(convention, method, gs, at):
+    h = Hyper(eps=1e-3)
+    _, whole = run(method, convention, gs, h)
+    parts = [run(method, convention, part, h)[1] for part in np.split(gs, [at], axis=1)]
+    np.testing.assert_array_equal(np.hstack(parts), whole)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS, ids=lambda c: c.name)
+@given(method=st.sampled_from(RULES), gs=tables(n_elements=3))
+@few
+def test_without_axes_every_element_is_a_tensor_of_its_own(convention, method, gs):
+    h = Hyper(eps=1e-3)
+    _, together = run(method, convention, gs, h._replace(axis=()))
+    apart = [run(method, convention, column[:, None], h)[1] for column in gs.T]
+    np.testing.assert_allclose(together, np.hstack(apart), rtol=ROUNDING)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS, ids=lambda c: c.name)
+def test_a_step_needs_no_shape_at_all(convention):
+    gs = np.random.default_rng(0).normal(size=20)
+    _, scalars = run(rule.ACPROP, convention, gs)
+    _, vectors = run(rule.ACPROP, convention, gs[:, None])
+    np.testing.assert_array_equal(scalars, vectors[:, 0])
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS, ids=lambda c: c.name)
+def test_no_epsilon_means_that_of_the_convention(convention):
+    gs = np.random.default_rng(0).normal(size=(5, 3)) * 1e-6
+    _, silent = run(rule.ADAM, convention, gs)
+    _, spoken = run(rule.ADAM, convention, gs, Hyper(eps=convention.eps))
+    np.testing.assert_array_equal(silent, spoken)
+
+
+@pytest.mark.parametrize(
+    ("clip", "bounds"), [(0.5, np.full(30, 0.5)), ("t**0.25", np.arange(1, 31) ** 0.25)]
+)
+def test_a_clip_bounds_the_direction_and_nothing_else(clip, bounds):
+    """ADOPT's clip acts on d_t: it reads the numerator, and leaves m and s alone."""
+    gs = np.random.default_rng(0).normal(size=(30, 4)) ** 3
+    free_state, free = run(rule.ACPROP, rule.AUTHORS, gs)
+    state, ds = run(rule.ACPROP, rule.AUTHORS, gs, Hyper(clip=clip))
+    bounds = bounds[:, None]
+    assert np.any(np.abs(free) > bounds)
+    np.testing.assert_array_equal(ds, np.clip(free, -bounds, bounds))
+    np.testing.assert_array_equal(state.s, free_state.s)
+
+
+def test_a_step_changes_nothing_it_was_given():
+    g = np.array([1.0, -3.0])
+    state, _ = run(rule.ACPROP, rule.GUARDED, np.array([[1.0, 0.5], [0.5, 1.0]]))
+    kept = [np.copy(part) for part in (state.m, state.s, state.A, state.B)]
+    step(rule.ACPROP, rule.GUARDED, state, g, Hyper(amsgrad=True))
+    np.testing.assert_array_equal(g, [1.0, -3.0])
+    for part, copy in zip((state.m, state.s, state.A, state.B), kept, strict=True):
+        np.testing.assert_array_equal(part, copy)

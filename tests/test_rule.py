@@ -1,0 +1,234 @@
+"""The two values: what may be said with them, and what is refused."""
+
+import json
+import pickle
+from dataclasses import FrozenInstanceError, fields, replace
+from math import inf, nan
+
+import pytest
+
+from acprop import rule
+from acprop.rule import Convention, Rule, convention, plain
+
+NAMED = [
+    rule.RMSPROP,
+    rule.RMSPROP_CENTERED,
+    rule.ADAM,
+    rule.ADABELIEF,
+    rule.ADASHIFT,
+    rule.ACPROP,
+    rule.ACPROP_MOMENTUM,
+]
+EVERY = list(rule.CONVENTIONS.values())
+VALUES = [*NAMED, *EVERY]
+
+
+@pytest.mark.parametrize(
+    ("method", "centered", "is_asynchronous"),
+    [
+        (rule.RMSPROP, False, False),
+        (rule.ADAM, False, False),
+        (rule.ADASHIFT, False, True),
+        (rule.SDPROP, True, False),
+        (rule.ADABELIEF, True, False),
+        (rule.ACPROP, True, True),
+    ],
+    ids=str,
+)
+def test_the_named_rules_fill_table_1(method, centered, is_asynchronous):
+    """Table 1: ACProp is the cell that is centered and asynchronous."""
+    assert (method.centered, method.delay > 0) == (centered, is_asynchronous)
+
+
+def test_no_two_named_rules_are_the_same():
+    assert len(set(NAMED)) == len(NAMED)
+
+
+def test_acprop_divides_the_gradient_and_its_momentum_form_the_mean():
+    """Algorithm 2's numerator is g_t; the appendix's theorem has m_t."""
+    assert rule.ACPROP.numerator == "g"
+    assert replace(rule.ACPROP, numerator="m") == rule.ACPROP_MOMENTUM
+
+
+def test_a_rule_is_equal_to_its_spelling_and_finds_the_same_entry():
+    spelled = Rule(centered=True, delay=1, numerator="g")
+    assert spelled == rule.ACPROP
+    assert {rule.ACPROP: "found"}[spelled] == "found"
+    assert spelled != replace(spelled, delay=2)
+
+
+@pytest.mark.parametrize("value", VALUES, ids=str)
+def test_a_value_cannot_be_changed(value):
+    for field in fields(value):
+        with pytest.raises(FrozenInstanceError):
+            setattr(value, field.name, getattr(value, field.name))
+
+
+@pytest.mark.parametrize("value", VALUES, ids=str)
+def test_a_value_survives_pickle_and_its_own_repr(value):
+    assert pickle.loads(pickle.dumps(value)) == value
+    assert eval(repr(value), {"Rule": Rule, "Convention": Convention, "inf": inf}) == (
+        value
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "message"),
+    [
+        (
+            {"delay": -1},
+            ValueError,
+            "delay must be 0 (synchronous) or more, got -1",
+        ),
+        ({"delay": 1.0}, TypeError, "delay must be an int, got 1.0"),
+        ({"delay": True}, TypeError, "delay must be an int, got True"),
+        ({"delay": "1"}, TypeError, "delay must be an int, got '1'"),
+        (
+            {"numerator": "v"},
+            ValueError,
+            "numerator must be one of 'g', 'm', got 'v'",
+        ),
+        (
+            {"reduction": "sum"},
+            ValueError,
+            "reduction must be one of None, 'max', 'mean', got 'sum'",
+        ),
+    ],
+    ids=str,
+)
+def test_a_rule_refuses_what_it_cannot_mean(changes, kind, message):
+    with pytest.raises(kind) as refusal:
+        replace(rule.ACPROP, **changes)
+    assert str(refusal.value) == message
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"residual": "next"},
+            "residual must be one of 'current', 'previous', got 'next'",
+        ),
+        (
+            {"eps_placement": "under"},
+            "eps_placement must be one of 'inside', 'outside', 'accumulated', "
+            "got 'under'",
+        ),
+        (
+            {"first_step": None},
+            "first_step must be one of 'divide', 'sgd', 'one', 'stand still', got None",
+        ),
+        ({"bias_correction": 1}, "bias_correction must be True or False, got 1"),
+        ({"eps": "1e-8"}, "eps must be a number, got '1e-8'"),
+        ({"clamp": None}, "clamp must be a number, got None"),
+        ({"amsgrad": True}, "amsgrad must be one of 'raw', 'corrected', got True"),
+        ({"eps": -1e-8}, "eps must be finite and 0 or more, got -1e-08"),
+        ({"eps": inf}, "eps must be finite and 0 or more, got inf"),
+        ({"kappa": nan}, "kappa must be finite and 0 or more, got nan"),
+        ({"kappa": -0.1}, "kappa must be finite and 0 or more, got -0.1"),
+        ({"n0": -1.0}, "n0 must be finite and 0 or more, got -1.0"),
+        ({"clamp": 0.5}, "clamp must be 1 or more, got 0.5"),
+        ({"clamp": nan}, "clamp must be 1 or more, got nan"),
+        (
+            {"bias_correction": False},
+            "n0 must be 0 without bias correction, got 2.0; pseudo-observations only "
+            "make sense in a corrected average",
+        ),
+    ],
+    ids=str,
+)
+def test_a_convention_refuses_what_it_cannot_mean(changes, message):
+    with pytest.raises((TypeError, ValueError), match="must") as refusal:
+        replace(rule.GUARDED, **changes)
+    assert str(refusal.value) == message
+
+
+def test_every_bound_is_itself_allowed():
+    bounds = {"eps": 0.0, "kappa": 0.0, "n0": 0.0, "clamp": 1.0}
+    altered = replace(rule.GUARDED, bias_correction=False, **bounds)
+    assert altered.clamp == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_guarded"),
+    [
+        ({}, False),
+        ({"kappa": 0.1}, True),
+        ({"n0": 2.0}, True),
+        ({"clamp": 2.0}, True),
+    ],
+    ids=str,
+)
+def test_any_one_piece_of_the_guard_makes_a_convention_guarded(changes, is_guarded):
+    assert replace(rule.TORCH, **changes).is_guarded is is_guarded
+
+
+def test_only_our_own_convention_is_guarded():
+    assert [c.name for c in EVERY if c.is_guarded] == ["guarded"]
+
+
+def test_the_published_versions_disagree_where_the_paper_says_nothing():
+    """Algorithm 2, the authors' code and optax: one method, three fine prints."""
+    changes = {"name": "authors", "residual": "current", "first_step": "sgd"}
+    assert replace(rule.OPTAX, **changes) == rule.AUTHORS
+    assert rule.PAPER.eps_placement == "inside"
+    assert rule.AUTHORS.eps_placement == "accumulated"
+    assert (rule.PAPER.first_step, rule.AUTHORS.first_step) == ("divide", "sgd")
+    assert (rule.PAPER.bias_correction, rule.AUTHORS.bias_correction) == (False, True)
+
+
+@pytest.mark.parametrize("name", rule.CONVENTIONS)
+def test_a_convention_is_found_by_its_name(name):
+    assert convention(name).name == name
+
+
+@pytest.mark.parametrize("value", EVERY, ids=str)
+def test_a_convention_stands_for_itself(value):
+    assert convention(value) is value
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones():
+    with pytest.raises(ValueError, match="must") as refusal:
+        convention("gaurded")
+    assert str(refusal.value) == (
+        "convention must be one of 'guarded', 'paper', 'authors', 'optax', 'torch', "
+        "'torch-rmsprop', got 'gaurded'"
+    )
+
+
+@pytest.mark.parametrize("value", [None, 1, rule.ACPROP], ids=str)
+def test_a_convention_of_another_kind_is_refused(value):
+    with pytest.raises(TypeError) as refusal:
+        convention(value)
+    expected = f"convention must be a name or a Convention, got {value!r}"
+    assert str(refusal.value) == expected
+
+
+@pytest.mark.parametrize("value", EVERY, ids=str)
+def test_a_named_convention_is_kept_as_its_name(value):
+    assert plain(value) == value.name
+    assert convention(plain(value)) is value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        replace(rule.GUARDED, kappa=0.03),
+        replace(rule.PAPER, eps=1e-8),
+        replace(rule.AUTHORS, name="mine"),
+        replace(rule.GUARDED, clamp=inf),
+    ],
+    ids=str,
+)
+def test_an_altered_convention_is_kept_as_its_fields_and_found_again(value):
+    """A changed field under an old name must not come back as the old convention."""
+    kept = plain(value)
+    assert isinstance(kept, dict)
+    assert {type(field) for field in kept.values()} <= {str, float, bool}
+    assert convention(json.loads(json.dumps(kept))) == value
+
+
+def test_fields_that_came_from_a_file_are_checked_like_any_other():
+    kept = plain(replace(rule.GUARDED, kappa=0.03))
+    with pytest.raises(ValueError, match="clamp must be 1 or more, got 0"):
+        convention(kept | {"clamp": 0})
