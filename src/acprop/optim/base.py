@@ -31,7 +31,8 @@ class FamilyOptimizer(Optimizer):
     """The family's common part; use one of the named classes."""
 
     def __init__(self, params: ParamsT, defaults: Group) -> None:
-        super().__init__(params, checked(defaults))
+        # ε as it was given: a group of another convention takes that one's own.
+        super().__init__(params, {**checked(defaults), "eps": defaults["eps"]})
 
     def add_param_group(self, param_group: Group) -> None:
         """Add a group; its options are checked before anything is changed."""
@@ -48,19 +49,21 @@ class FamilyOptimizer(Optimizer):
                 group["eps"] = self.defaults["eps"]
             for option, value in self.defaults.items():
                 group.setdefault(option, value)
+            if group["eps"] is None:
+                group["eps"] = rules.convention(group["convention"]).eps
             for param in group["params"]:
                 if self.state.get(param):
                     self._complete_state(param, group)
 
     def load_state_dict(self, state_dict: StateDict) -> None:
-        """Load what `state_dict` returned; see Note [Loading half precision]."""
+        """Load what `state_dict` returned; see Note [Types of loaded state]."""
         saved: dict[Any, Any] = {}
 
         def remember(_: Optimizer, final: StateDict) -> None:
             saved.update(final)
 
         def restore(_: Optimizer) -> None:
-            self._restore_half_precision(saved)
+            self._restore_types(saved)
 
         # Registered last and first, so that the user's own hooks see and decide
         # everything: the dict before it is loaded, the state after it was restored.
@@ -72,14 +75,15 @@ class FamilyOptimizer(Optimizer):
             before.remove()
             after.remove()
 
-    def _restore_half_precision(self, saved: StateDict) -> None:
+    def _restore_types(self, saved: StateDict) -> None:
         ids = [i for group in saved["param_groups"] for i in group["params"]]
         params = [p for group in self.param_groups for p in group["params"]]
         for i, param in zip(ids, params, strict=True):
-            if param.dtype in HALF and i in saved["state"]:
+            if (param.dtype in HALF or param.is_complex()) and i in saved["state"]:
+                dtype = wide_dtype(real(param))
                 for name, value in saved["state"][i].items():
                     if isinstance(value, Tensor) and name in _WIDE:
-                        self.state[param][name] = value.to(param.device, torch.float32)
+                        self.state[param][name] = real(value).to(param.device, dtype)
 
     def _init_group(
         self,
@@ -209,10 +213,12 @@ class FamilyOptimizer(Optimizer):
                     yield group, name, param.grad
 
 
-# Note [Loading half precision]
+# Note [Types of loaded state]
 # torch casts floating-point state to the parameter's type when it is loaded. For a
-# bfloat16 parameter that would round m and s to 8 bits, and 1 - β2 = 0.001 away. So the
-# saved values are put back in float32 afterwards.
+# bfloat16 parameter that would round m and s to 8 bits, and 1 - β2 = 0.001 away. For a
+# complex parameter it casts nothing: m and s would keep another precision, or stay
+# complex if torch.optim saved them. So the saved values are put back in the type of the
+# arithmetic afterwards.
 _WIDE = frozenset({"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "past", "guard"})
 
 

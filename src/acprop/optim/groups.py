@@ -65,6 +65,6 @@ def _is_exempt(model: nn.Module, name: str, param: Tensor) -> bool:
     owner, _, leaf = name.rpartition(".")
     return (
         param.ndim < 2
-        or leaf.endswith("bias")
+        or "bias" in leaf.split("_")  # bias_k of nn.MultiheadAttention has three
         or isinstance(model.get_submodule(owner), _NORMS)
     )

@@ -7,6 +7,7 @@ from torch.optim.optimizer import ParamsT
 
 from acprop.optim.base import FamilyOptimizer
 from acprop.optim.constraints import Constraint
+from acprop.optim.options import check_decay
 from acprop.optim.settings import Clip
 from acprop.rule import Convention
 
@@ -335,6 +336,9 @@ class RMSprop(FamilyOptimizer):
         kahan: bool = True,
         error_if_nonfinite: bool = False,
     ) -> None:
+        # Here, because the group calls both by other names.
+        check_decay("alpha", alpha)
+        check_decay("beta1", 0.0 if beta1 is None else beta1)
         defaults = {
             "lr": lr,
             "betas": (beta1 or 0.0, alpha),

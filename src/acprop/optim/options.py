@@ -64,10 +64,15 @@ def _betas(name: str, value: Any) -> None:
         raise TypeError(f"{name} must be a pair of numbers, got {value!r}")
     pair: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
     for i, beta in enumerate(pair):
-        if not _is_number(beta):
-            raise TypeError(f"{name}[{i}] must be a number, got {beta!r}")
-        if not 0 <= beta < 1:
-            raise ValueError(f"{name}[{i}] must be in [0, 1), got {beta}")
+        check_decay(f"{name}[{i}]", beta)
+
+
+def check_decay(name: str, value: Any) -> None:
+    """Refuse what cannot be the decay of a running mean."""
+    if not _is_number(value):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    if not 0 <= value < 1:
+        raise ValueError(f"{name} must be in [0, 1), got {value}")
 
 
 def _clip(name: str, value: Any) -> None:

@@ -48,6 +48,12 @@ def wide(tensor: Tensor) -> Tensor:
     return tensor.to(wide_dtype(tensor))
 
 
+def read_grad(slot: Slot) -> Tensor:
+    """The gradient in the type of the arithmetic; never to be written to."""
+    # Autograd may hand out a lazy conjugate, which has no real view.
+    return wide(real(slot.grad.resolve_conj()))
+
+
 def read_param(slot: Slot) -> Tensor:
     """The parameter in the type of the arithmetic, its compensation included."""
     x = wide(real(slot.param))

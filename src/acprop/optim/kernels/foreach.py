@@ -25,7 +25,15 @@ from acprop.optim.settings import (
     step_number,
     where,
 )
-from acprop.optim.slots import HALF, Slot, read_param, real, whole, wide, write_param
+from acprop.optim.slots import (
+    HALF,
+    Slot,
+    read_grad,
+    read_param,
+    real,
+    whole,
+    write_param,
+)
 
 Tensors = list[Tensor]
 
@@ -48,7 +56,7 @@ def _update(slots: list[Slot], h: Settings) -> None:
         h = h._replace(lr=h.lr * torch.ones((), device=slots[0].param.device))
     half = slots[0].param.dtype in HALF
     xs = [read_param(slot) if half else real(slot.param) for slot in slots]
-    gs = [wide(real(slot.grad)) for slot in slots]
+    gs = [read_grad(slot) for slot in slots]
     if h.maximize:
         gs = torch._foreach_neg(gs)
     if h.weight_decay != 0:

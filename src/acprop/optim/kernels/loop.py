@@ -21,7 +21,7 @@ from acprop.optim.settings import (
     step_number,
     where,
 )
-from acprop.optim.slots import Slot, read_param, real, whole, wide, write_param
+from acprop.optim.slots import Slot, read_grad, read_param, whole, write_param
 
 
 def update(slots: Sequence[Slot], h: Settings) -> None:
@@ -69,7 +69,7 @@ def _update(slot: Slot, h: Settings) -> None:
 
 
 def _read(slot: Slot, h: Settings) -> tuple[Tensor, Tensor, Memory, list[Tensor]]:
-    x, g = read_param(slot), wide(real(slot.grad))
+    x, g = read_param(slot), read_grad(slot)
     memory = Memory(slot.exp_avg, slot.exp_avg_sq, slot.max_exp_avg_sq, slot.guard)
     past = [] if slot.past is None else list(slot.past.clone().unbind())
     if h.differentiable:

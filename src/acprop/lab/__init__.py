@@ -1,0 +1,1 @@
+"""The paper's convergence theory as something one can run: numpy, never torch."""

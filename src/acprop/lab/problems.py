@@ -1,0 +1,48 @@
+"""The paper's counterexamples: gradients that repeat, on an interval.
+
+The loss of step t is f_t(x) = c_t·x, so its gradient c_t does not depend on x, and
+repeats with period P. What the optimizer should do is given by the sum over a period.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """A periodic linear problem: the gradient of step t is cycle[t % period]."""
+
+    name: str
+    cycle: NDArray[np.float64]
+    lo: float
+    hi: float
+    x0: float
+    x_star: float
+
+    @property
+    def period(self) -> int:
+        """P, the length of the cycle."""
+        return len(self.cycle)
+
+
+def dense(period: int) -> Problem:
+    """Eq. 1: P if t mod P = 1, else -1; on [-1, 1]; the period's sum is 1, so x* = -1."""
+    if period < 3:
+        raise ValueError(f"period must be 3 or more on the dense problem, got {period}")
+    cycle = np.full(period, -1.0)
+    cycle[1] = period
+    return Problem("dense", cycle, lo=-1.0, hi=1.0, x0=0.0, x_star=-1.0)
+
+
+def sparse(period: int) -> Problem:
+    """Eq. 2: P/2 if t mod P = 1, -1 if t mod P = P - 2, else 0; on [0, 1]; x* = 0."""
+    if period < 4:
+        raise ValueError(
+            f"period must be 4 or more on the sparse problem, got {period}"
+        )
+    cycle = np.zeros(period)
+    cycle[1] = period / 2
+    cycle[period - 2] = -1.0
+    return Problem("sparse", cycle, lo=0.0, hi=1.0, x0=0.5, x_star=0.0)

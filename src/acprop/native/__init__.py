@@ -1,0 +1,196 @@
+"""The C library beside this file, loaded with ctypes: optional, and without torch.
+
+`load()` returns it, or None where there is none; `why_not()` says why.
+"""
+
+import ctypes
+import functools
+import os
+import sys
+from array import array
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+# Must equal ACPROP_ABI in step.h.
+_ABI = 1
+_SUFFIX = ".dll" if sys.platform == "win32" else ".so"
+PATH = Path(__file__).with_name(f"_native{_SUFFIX}")
+
+# Set to 0 to do without the library, for instance to compare.
+SWITCH = "ACPROP_NATIVE"
+
+
+class Table(ctypes.Structure):
+    """acprop_table of step.h: parameters and their state, as columns of addresses."""
+
+    _fields_ = (
+        ("n", ctypes.c_int64),
+        ("numel", ctypes.c_void_p),
+        ("param", ctypes.c_void_p),
+        ("grad", ctypes.c_void_p),
+        ("exp_avg", ctypes.c_void_p),
+        ("exp_avg_sq", ctypes.c_void_p),
+        ("max_exp_avg_sq", ctypes.c_void_p),
+        ("compensation", ctypes.c_void_p),
+        ("guard", ctypes.c_void_p),
+        ("step", ctypes.c_void_p),
+    )
+
+
+class Settings(ctypes.Structure):
+    """acprop_settings of step.h."""
+
+    _fields_ = (
+        *(
+            (name, ctypes.c_double)
+            for name in (
+                "lr",
+                "beta1",
+                "beta2",
+                "eps",
+                "weight_decay",
+                "clip",
+                "kappa",
+                "n0",
+                "clamp",
+                "unscale",
+            )
+        ),
+        *(
+            (name, ctypes.c_int32)
+            for name in (
+                "dtype",
+                "step_is_double",
+                "centered",
+                "delay",
+                "momentum",
+                "residual_previous",
+                "eps_placement",
+                "bias_correction",
+                "first_step",
+                "amsgrad",
+                "clip_kind",
+                "guarded",
+                "decoupled",
+                "maximize",
+            )
+        ),
+    )
+
+
+class _Rule(ctypes.Structure):
+    """acprop_rule of sweep.h."""
+
+    _fields_ = tuple((n, ctypes.c_int32) for n in ("centered", "delay", "momentum"))
+
+
+class _SweepJob(ctypes.Structure):
+    """acprop_sweep_job of sweep.h."""
+
+    _fields_ = (
+        ("cycle", ctypes.c_void_p),
+        ("period", ctypes.c_int64),
+        *((name, ctypes.c_double) for name in ("lo", "hi", "x0", "x_star")),
+        ("rules", ctypes.c_void_p),
+        ("n_rules", ctypes.c_int64),
+        ("beta2", ctypes.c_void_p),
+        ("n_beta2", ctypes.c_int64),
+        ("alpha0", ctypes.c_void_p),
+        ("n_alphas", ctypes.c_int64),
+        *(
+            (n, ctypes.c_double)
+            for n in ("beta1", "eps", "eta", "kappa", "n0", "clamp")
+        ),
+        ("steps", ctypes.c_int64),
+        ("tail", ctypes.c_int64),
+        *(
+            (name, ctypes.c_int32)
+            for name in (
+                "residual_previous",
+                "eps_placement",
+                "bias_correction",
+                "first_step",
+                "guarded",
+            )
+        ),
+    )
+
+
+# The numbers that step.h gives to names.
+DTYPES = {"float32": 0, "float64": 1, "bfloat16": 2, "float16": 3}
+EPS_PLACEMENTS = {"inside": 0, "outside": 1, "accumulated": 2}
+FIRST_STEPS = {"divide": 0, "sgd": 1, "stand still": 2, "one": 3}
+AMSGRADS = {None: 0, "raw": 1, "corrected": 2}
+
+
+@functools.cache
+def _open() -> tuple[ctypes.CDLL | None, str | None]:
+    if os.environ.get(SWITCH) == "0":
+        return None, f"the environment variable {SWITCH} is 0"
+    if not PATH.exists():
+        return None, (
+            f"{PATH.name} was not built; install a C compiler and run "
+            "pip install --force-reinstall --no-deps acprop"
+        )
+    try:
+        library = ctypes.CDLL(str(PATH))
+        library.acprop_abi.restype = ctypes.c_int
+        abi = library.acprop_abi()
+    except (OSError, AttributeError) as error:
+        return None, f"{PATH.name} cannot be loaded ({error}); reinstall acprop"
+    if abi != _ABI:
+        return None, f"{PATH.name} is of another version ({abi} ≠ {_ABI}); reinstall"
+    library.acprop_step.restype = ctypes.c_int
+    library.acprop_step.argtypes = (
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+    )
+    library.acprop_sweep.restype = ctypes.c_int
+    library.acprop_sweep.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+    library.acprop_use_isa.restype = ctypes.c_int
+    library.acprop_use_isa.argtypes = (ctypes.c_int,)
+    return library, None
+
+
+def load() -> ctypes.CDLL | None:
+    """The library, or None."""
+    return _open()[0]
+
+
+def why_not() -> str | None:
+    """Why `load` returned None, and what to do about it; None where it did not."""
+    return _open()[1]
+
+
+def sweep(
+    out: int,
+    *,
+    cycle: Iterable[float],
+    rules: Sequence[tuple[bool, int, bool]],
+    beta2: Iterable[float],
+    alpha0: Iterable[float],
+    **numbers: float,
+) -> None:
+    """Fill the array at address `out` as sweep.h says; `numbers` are its other fields."""
+    library = load()
+    if library is None:
+        raise RuntimeError(f"the native sweep must be there, got none: {why_not()}")
+    cycle, beta2, alpha0 = (array("d", values) for values in (cycle, beta2, alpha0))
+    table = (_Rule * len(rules))(*(_Rule(*map(int, rule)) for rule in rules))
+    job = _SweepJob(
+        cycle=cycle.buffer_info()[0],
+        period=len(cycle),
+        rules=ctypes.addressof(table),
+        n_rules=len(rules),
+        beta2=beta2.buffer_info()[0],
+        n_beta2=len(beta2),
+        alpha0=alpha0.buffer_info()[0],
+        n_alphas=len(alpha0),
+        **numbers,
+    )
+    if library.acprop_sweep(ctypes.addressof(job), out):
+        raise ValueError(
+            "rules and alpha0 must be at most 16 and 32 with a delay of 0 or 1, "
+            f"got {len(rules)} and {len(alpha0)}"
+        )

@@ -1,0 +1,181 @@
+"""The C kernel: one call for a whole list of tensors, one pass over memory.
+
+What costs time besides the pass itself is telling C where the tensors are. So the
+addresses are kept between steps and only looked at again, never trusted: a parameter,
+a gradient or a state that moved is found before the call.
+"""
+
+import ctypes
+import functools
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from acprop import native
+from acprop.optim.settings import Settings
+from acprop.optim.slots import HALF, Slot
+
+_NAMES = {getattr(torch, name): code for name, code in native.DTYPES.items()}
+
+
+def refuses_settings(h: Settings) -> str | None:
+    """Why these options are left to the other kernels; None if they are not."""
+    if native.load() is None:
+        return native.why_not()
+    if h.on_device or h.differentiable:
+        return "it cannot be captured or differentiated"
+    if h.rule.delay > 1:
+        return "it keeps no window of gradients; delay must be 0 or 1"
+    if h.rule.reduction is not None:
+        return "it has no reduction over the tensor"
+    if h.constraint is not None:
+        return "it has no constraint"
+    return None
+
+
+def refuses(slot: Slot) -> str | None:
+    """Why this tensor is left to the other kernels; None if it is not."""
+    param, grad = slot.param, slot.grad
+    if type(param) not in (Tensor, torch.nn.Parameter) or param.device.type != "cpu":
+        return (
+            f"it needs plain CPU tensors, got {type(param).__name__} on {param.device}"
+        )
+    if param.dtype not in _NAMES or grad.dtype != param.dtype:
+        return f"it needs real floating point, got {param.dtype}"
+    if slot.step.device.type != "cpu":
+        return "it needs the step counter on the CPU"
+    alike = [grad, slot.exp_avg, slot.exp_avg_sq]
+    alike += [t for t in (slot.max_exp_avg_sq, slot.compensation) if t is not None]
+    if not _is_dense(param) or any(t.stride() != param.stride() for t in alike):
+        return "it needs dense tensors, gradient and state laid out like the parameter"
+    if grad.is_neg():
+        return "it needs a gradient that is not a negated view"
+    return None
+
+
+def _is_dense(tensor: Tensor) -> bool:
+    if tensor.is_contiguous():
+        return True
+    layout = {4: torch.channels_last, 5: torch.channels_last_3d}.get(tensor.ndim)
+    return layout is not None and tensor.is_contiguous(memory_format=layout)
+
+
+class Plan:
+    """Tensors of one type that `refuses` lets pass, with their addresses."""
+
+    def __init__(self, slots: Sequence[Slot]) -> None:
+        first = slots[0]
+        self.params = [slot.param for slot in slots]
+        self._grads = [slot.grad for slot in slots]
+        self._dtype = first.param.dtype
+        self._step_is_double = first.step.dtype == torch.float64
+        self._odd = [i for i, p in enumerate(self.params) if not p.is_contiguous()]
+        columns: dict[str, array[int]] = {}
+        for name in Slot._fields:
+            tensors = [getattr(slot, name) for slot in slots]
+            if tensors[0] is not None and name != "past":
+                columns[name] = _addresses(tensors)
+        self._columns = columns
+        self._state = [name for name in columns if name not in ("param", "grad")]
+        self._numel = array("q", (p.numel() for p in self.params))
+        self._table = native.Table(
+            n=len(slots), numel=self._numel.buffer_info()[0], **_starts(columns)
+        )
+        self._address = ctypes.addressof(self._table)
+
+    def is_current(self, state: Mapping[Tensor, Any]) -> bool:
+        """Look at every address again; False if more than the gradients has moved."""
+        params, columns = self.params, self._columns
+        try:
+            grads: list[Any] = [p.grad for p in params]
+            states = [state[p] for p in params]
+            found = _addresses(grads)  # a TypeError where there is no gradient now
+            if _addresses(params) != columns["param"]:
+                return False
+            for name in self._state:
+                if _addresses([s[name] for s in states]) != columns[name]:
+                    return False
+        except (KeyError, TypeError, RuntimeError):
+            return False
+        if found != columns["grad"]:
+            if not self._fit(grads):
+                return False
+            columns["grad"] = found
+            self._table.grad = found.buffer_info()[0]
+        self._grads = grads  # kept alive until the call
+        return True
+
+    def _fit(self, grads: list[Tensor]) -> bool:
+        """Are new gradients laid out as the C code will read them?"""
+        for i in self._odd:
+            if grads[i].stride() != self.params[i].stride():
+                return False
+        contiguous = sum(map(Tensor.is_contiguous, grads))
+        return (
+            contiguous >= len(grads) - len(self._odd)
+            and all(g.dtype == self._dtype for g in grads)
+            and not any(map(Tensor.is_neg, grads))
+        )
+
+    def run(self, h: Settings, unscale: float = 1.0) -> None:
+        """Advance all tensors by one step."""
+        settings = _settings(h, self._dtype, self._step_is_double, unscale)
+        library = native.load()
+        assert library is not None  # `refuses_settings` has asked
+        parallel = _parallel_for()
+        if library.acprop_step(self._address, ctypes.addressof(settings), parallel):
+            raise MemoryError("acprop's native step found no memory for its sums")
+        # Autograd must learn of a write it did not see: a graph that saved one of the
+        # parameters would otherwise go back through the wrong values.
+        torch.autograd.graph.increment_version(self.params)
+
+
+def _addresses(tensors: Iterable[Tensor]) -> "array[int]":
+    return array("Q", map(Tensor.data_ptr, tensors))
+
+
+def _starts(columns: "dict[str, array[int]]") -> dict[str, int]:
+    return {name: column.buffer_info()[0] for name, column in columns.items()}
+
+
+def _settings(
+    h: Settings, dtype: torch.dtype, step_is_double: bool, unscale: float
+) -> native.Settings:
+    c = h.convention
+    return native.Settings(
+        lr=float(h.lr),
+        beta1=h.beta1,
+        beta2=h.beta2,
+        eps=h.eps,
+        weight_decay=h.weight_decay,
+        clip=h.clip if isinstance(h.clip, int | float) else 0.0,
+        kappa=c.kappa,
+        n0=c.n0,
+        clamp=c.clamp,
+        unscale=unscale,
+        dtype=_NAMES[dtype],
+        step_is_double=step_is_double,
+        centered=h.rule.centered,
+        delay=h.rule.delay,
+        momentum=h.rule.numerator == "m",
+        residual_previous=c.residual == "previous",
+        eps_placement=native.EPS_PLACEMENTS[c.eps_placement],
+        bias_correction=c.bias_correction,
+        first_step=native.FIRST_STEPS[c.first_step],
+        amsgrad=native.AMSGRADS[c.amsgrad if h.amsgrad else None],
+        clip_kind=0 if h.clip is None else 2 if h.clip == "t**0.25" else 1,
+        guarded=c.is_guarded,
+        decoupled=h.decoupled_weight_decay,
+        maximize=h.maximize,
+    )
+
+
+@functools.cache
+def _parallel_for() -> int | None:
+    """torch's own thread pool, as a C function; None runs on the calling thread."""
+    # Looked up through torch's extension module, whose dependencies hold it.
+    function = getattr(ctypes.CDLL(torch._C.__file__), "torch_parallel_for", None)  # pyright: ignore[reportPrivateUsage]
+    return None if function is None else ctypes.cast(function, ctypes.c_void_p).value

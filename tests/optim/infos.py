@@ -1,0 +1,299 @@
+"""Our classes as torch's own suite describes an optimizer: one `OptimizerInfo` each.
+
+`torch.testing._internal.common_optimizers` ships in the wheel and says what an
+optimizer accepts, refuses and supports; the checks it feeds do not, and are written in
+the files beside this one. Every check takes its cases from here.
+"""
+
+from copy import deepcopy
+from dataclasses import replace
+from math import inf
+from typing import NamedTuple
+
+import pytest
+import torch
+from torch.nn import Parameter
+from torch.optim.lr_scheduler import (
+    ConstantLR,
+    CosineAnnealingLR,
+    ExponentialLR,
+    LinearLR,
+    PolynomialLR,
+    ReduceLROnPlateau,
+    StepLR,
+)
+from torch.testing._internal.common_optimizers import (
+    ErrorOptimizerInput,
+    OptimizerErrorEnum,
+    OptimizerInfo,
+    OptimizerInput,
+    _get_optim_inputs_including_global_cliquey_kwargs,
+    get_error_inputs_for_all_optims,
+)
+
+import acprop
+from acprop import Ball, Box
+from acprop.rule import CONVENTIONS
+
+# Where nothing was seen yet, "paper" and "torch" divide by ε. At their own 1e-16 and
+# 1e-8 the first step would be the only one that any comparison could see.
+EPS = 0.03
+
+OWN_CONVENTION = replace(acprop.GUARDED, name="mine", kappa=0.03, clamp=inf)
+
+SHARED = {
+    "default": {},
+    "lr": {"lr": 0.01},
+    "tensor lr": {"lr": torch.tensor(0.01)},
+    "L2": {"weight_decay": 0.1, "decoupled_weight_decay": False},
+    "decoupled": {"weight_decay": 0.1, "decoupled_weight_decay": True},
+    "maximize": {"weight_decay": 0.1, "maximize": True},
+    "amsgrad": {"weight_decay": 0.1, "amsgrad": True},
+    "eps": {"eps": EPS},
+    "clip": {"clip": 0.5, "eps": EPS},
+    "growing clip": {"clip": "t**0.25", "eps": EPS},
+    "box": {"constraint": Box(-0.5, torch.tensor(0.5))},
+    "ball": {"constraint": Ball(radius=1.5, center=0.1)},
+    "capturable": {"capturable": True},
+    "capturable, amsgrad, tensor lr": {
+        "lr": torch.tensor(0.01),
+        "amsgrad": True,
+        "capturable": True,
+    },
+    "no kahan": {"kahan": False},
+    "own convention": {"convention": OWN_CONVENTION},
+    **{name: {"convention": name, "eps": EPS} for name in CONVENTIONS},
+    "paper, amsgrad": {"convention": "paper", "eps": EPS, "amsgrad": True},
+}
+BETAS = {"betas": {"betas": (0.5, 0.9)}, "no mean": {"betas": (0.0, 0.99), "eps": EPS}}
+WINDOW = {
+    "synchronous": {"delay": 0},
+    "delay 3": {"delay": 3},
+    "delay 3, authors": {"delay": 3, "convention": "authors", "eps": EPS},
+    "delay 3, capturable, amsgrad": {"delay": 3, "capturable": True, "amsgrad": True},
+}
+OWN = {
+    acprop.ACProp: {
+        **BETAS,
+        **WINDOW,
+        "momentum": {"numerator": "m"},
+        "momentum, delay 3": {"numerator": "m", "delay": 3},
+    },
+    acprop.AdaBelief: BETAS,
+    acprop.AdaShift: {
+        **BETAS,
+        **WINDOW,
+        "max": {"reduction": "max"},
+        "mean": {"reduction": "mean"},
+        "max, delay 3, amsgrad": {"reduction": "max", "delay": 3, "amsgrad": True},
+    },
+    acprop.Adam: BETAS,
+    acprop.RMSprop: {
+        "alpha": {"alpha": 0.9},
+        "centered": {"beta1": 0.9},
+        "centered, amsgrad": {"beta1": 0.5, "amsgrad": True},
+    },
+}
+
+SCHEDULERS = (
+    [lambda opt: ExponentialLR(opt, gamma=0.9)],
+    [lambda opt: LinearLR(opt, start_factor=0.4, total_iters=4)],
+    [
+        lambda opt: ConstantLR(opt, factor=0.4, total_iters=4),
+        lambda opt: ExponentialLR(opt, gamma=0.9),
+    ],
+    [lambda opt: PolynomialLR(opt, power=0.9, total_iters=40)],
+    [lambda opt: CosineAnnealingLR(opt, T_max=40)],
+    [
+        lambda opt: StepLR(opt, gamma=0.9, step_size=4),
+        lambda opt: ReduceLROnPlateau(opt),
+    ],
+)
+
+# What is refused at construction: options, kind of error, message.
+REFUSED = [
+    ({"lr": -1e-3}, ValueError, r"^lr must be finite and 0 or more, got -0.001$"),
+    ({"lr": inf}, ValueError, r"^lr must be finite and 0 or more, got inf$"),
+    ({"lr": "1e-3"}, TypeError, r"^lr must be a number, got '1e-3'$"),
+    ({"lr": True}, TypeError, r"^lr must be a number, got True$"),
+    (
+        {"lr": torch.tensor(-1.0)},
+        ValueError,
+        r"^lr must be finite and 0 or more, got -1.0$",
+    ),
+    ({"eps": -1.0}, ValueError, r"^eps must be finite and 0 or more, got -1.0$"),
+    (
+        {"weight_decay": -1},
+        ValueError,
+        r"^weight_decay must be finite and 0 or more, got -1$",
+    ),
+    ({"convention": "papre"}, ValueError, r"^convention must be one of 'guarded', "),
+    ({"convention": 2}, TypeError, r"^convention must be a name or a Convention"),
+    ({"clip": 0.0}, ValueError, r"^clip must be above 0, got 0.0; None switches"),
+    ({"clip": "t"}, TypeError, r'^clip must be None, "t\*\*0.25" or a number'),
+    ({"constraint": 1.0}, TypeError, r"^constraint must be None, a Box or a Ball"),
+    ({"constraint": {"kind": "bx"}}, ValueError, r"^constraint must be of kind "),
+    (
+        {"constraint": {"kind": "box", "lo": 1.0, "hi": 0.0}},
+        ValueError,
+        r"^lo must be at most hi, got 1.0 and 0.0$",
+    ),
+    ({"amsgrad": 1}, TypeError, r"^amsgrad must be True or False, got 1$"),
+    ({"maximize": None}, TypeError, r"^maximize must be True or False, got None$"),
+    ({"foreach": 1}, TypeError, r"^foreach must be None, True or False, got 1$"),
+    (
+        {"foreach": True, "differentiable": True},
+        ValueError,
+        r"^foreach must be None or False with differentiable=True, got True; ",
+    ),
+]
+REFUSED_BETAS = [
+    ({"betas": (1.0, 0.0)}, ValueError, r"^betas\[0\] must be in \[0, 1\), got 1.0$"),
+    ({"betas": (0.9, -0.1)}, ValueError, r"^betas\[1\] must be in \[0, 1\), got -0.1$"),
+    ({"betas": 0.9}, TypeError, r"^betas must be a pair of numbers, got 0.9$"),
+    ({"betas": (0.9, None)}, TypeError, r"^betas\[1\] must be a number, got None$"),
+]
+REFUSED_DELAY = [
+    ({"delay": -1}, ValueError, r"^delay must be 0 \(synchronous\) or more, got -1$"),
+    ({"delay": 1.0}, TypeError, r"^delay must be an int, got 1.0$"),
+]
+OWN_REFUSED = {
+    acprop.ACProp: [
+        *REFUSED_BETAS,
+        *REFUSED_DELAY,
+        ({"numerator": "s"}, ValueError, r"^numerator must be one of 'g', 'm', got"),
+    ],
+    acprop.AdaBelief: REFUSED_BETAS,
+    acprop.AdaShift: [
+        *REFUSED_BETAS,
+        *REFUSED_DELAY,
+        ({"reduction": "sum"}, ValueError, r"^reduction must be one of None, 'max', "),
+    ],
+    acprop.Adam: REFUSED_BETAS,
+    acprop.RMSprop: [
+        ({"alpha": 1.0}, ValueError, r"^alpha must be in \[0, 1\), got 1.0$"),
+        ({"beta1": 1.0}, ValueError, r"^beta1 must be in \[0, 1\), got 1.0$"),
+    ],
+}
+
+
+def _with_gradient(grad):
+    param = Parameter(torch.ones(grad.shape))
+    param.grad = grad
+    return param
+
+
+def _torch_refuses():
+    """What torch says of every optimizer; of our own message we are the judge."""
+    for error in get_error_inputs_for_all_optims("cpu", torch.float32):
+        if error.error_regex == "Tensor lr must be 1-element":
+            error.error_regex = r"^lr must have one element .* got shape \(2,\)$"
+        yield error
+    yield ErrorOptimizerInput(
+        OptimizerInput([], {}, "an empty list of parameters"),
+        error_type=ValueError,
+        error_regex="optimizer got an empty parameter list",
+    )
+
+
+def _steps_refused():
+    sparse = torch.ones(2, 3).to_sparse()
+    nan = torch.tensor([1.0, float("nan"), inf])
+    yield ErrorOptimizerInput(
+        OptimizerInput([torch.ones(2), _with_gradient(sparse)], {}, "sparse gradient"),
+        error_on=OptimizerErrorEnum.STEP_ERROR,
+        error_type=RuntimeError,
+        error_regex=r"^the gradient of parameter 1 of group 0 must be dense, "
+        r"got torch.sparse_coo; pass sparse=False .* torch.optim.SparseAdam$",
+    )
+    for names, name in ([("w", "v"), "'v'"], [None, "parameter 1 of group 0"]):
+        params = [_with_gradient(torch.ones(2)), _with_gradient(nan)]
+        yield ErrorOptimizerInput(
+            OptimizerInput(
+                list(zip(names, params, strict=True)) if names else params,
+                {"error_if_nonfinite": True},
+                f"non-finite gradient of {name}",
+            ),
+            error_on=OptimizerErrorEnum.STEP_ERROR,
+            error_type=RuntimeError,
+            error_regex=rf"^the gradient of {name} must be finite, got 2 of 3 elements "
+            r"NaN or infinite; nothing was changed, so the step can be skipped$",
+        )
+
+
+def _info(cls):
+    def inputs(device, dtype=None):
+        del device, dtype  # ours work everywhere; torch's filter some of them
+        options = {**SHARED, **OWN[cls]}
+        return [
+            OptimizerInput(None, deepcopy(kwargs), desc)
+            for desc, kwargs in options.items()
+        ]
+
+    def error_inputs(device, dtype):
+        del device, dtype
+        refused = [
+            ErrorOptimizerInput(
+                OptimizerInput(None, kwargs, str(kwargs)),
+                error_type=kind,
+                error_regex=message,
+            )
+            for kwargs, kind, message in [*REFUSED, *OWN_REFUSED[cls]]
+        ]
+        return [*_torch_refuses(), *refused, *_steps_refused()]
+
+    return OptimizerInfo(
+        cls,
+        optim_inputs_func=inputs,
+        optim_error_inputs_func=error_inputs,
+        scheduler_inputs=SCHEDULERS,
+        supported_impls=("foreach", "differentiable"),
+        not_og_supported_flags=("foreach", "differentiable", "maximize", "capturable"),
+        has_capturable_arg=True,
+    )
+
+
+INFOS = [_info(cls) for cls in OWN]
+
+
+class Case(NamedTuple):
+    """A class and how it is constructed."""
+
+    cls: type
+    kwargs: dict
+    desc: str
+
+    def __str__(self):
+        return f"{self.cls.__name__}-{self.desc}"
+
+    def make(self, params, **more):
+        # Schedulers write into a tensor lr, so every optimizer gets its own.
+        return self.cls(params, **{**deepcopy(self.kwargs), **more})
+
+    @property
+    def sign(self):
+        """Of the change of the loss that the steps are for."""
+        return 1 if self.kwargs.get("maximize") else -1
+
+
+CASES = [
+    Case(info.optim_cls, given.kwargs, given.desc)
+    for info in INFOS
+    for given in info.optim_inputs_func("cpu")
+]
+# "cuda" is no device here: for the CPU torch leaves foreach out, whose list operations
+# run there all the same.
+CASES_ON_EVERY_KERNEL = [
+    Case(info.optim_cls, given.kwargs, given.desc)
+    for info in INFOS
+    for given in _get_optim_inputs_including_global_cliquey_kwargs(
+        "cuda", torch.float32, info, skip=("differentiable",)
+    )
+]
+
+each_class = pytest.mark.parametrize("cls", OWN, ids=lambda cls: cls.__name__)
+each_case = pytest.mark.parametrize("case", CASES, ids=str)
+each_case_on_every_kernel = pytest.mark.parametrize(
+    "case", CASES_ON_EVERY_KERNEL, ids=str
+)
+each_kernel = pytest.mark.parametrize("foreach", [False, True], ids=["loop", "foreach"])

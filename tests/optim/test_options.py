@@ -1,0 +1,310 @@
+"""Bad options are refused at the door, in one form, and nothing is changed by them.
+
+<argument> must <condition>, got <value>[; <remedy>]
+"""
+
+import copy
+import inspect
+import math
+from itertools import product
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import acprop
+
+CLASSES = [
+    acprop.ACProp,
+    acprop.AdaBelief,
+    acprop.AdaShift,
+    acprop.Adam,
+    acprop.RMSprop,
+]
+NAN, INF = math.nan, math.inf
+KNOWN = "'guarded', 'paper', 'authors', 'optax', 'torch', 'torch-rmsprop'"
+FLAGS = [
+    "decoupled_weight_decay",
+    "amsgrad",
+    "maximize",
+    "capturable",
+    "differentiable",
+    "kahan",
+    "error_if_nonfinite",
+]
+
+# option, value, error, message
+BAD = [
+    ("lr", -1.0, ValueError, "lr must be finite and 0 or more, got -1.0"),
+    ("lr", NAN, ValueError, "lr must be finite and 0 or more, got nan"),
+    ("lr", INF, ValueError, "lr must be finite and 0 or more, got inf"),
+    ("lr", "1e-3", TypeError, "lr must be a number, got '1e-3'"),
+    ("lr", True, TypeError, "lr must be a number, got True"),
+    ("lr", None, TypeError, "lr must be a number, got None"),
+    ("lr", torch.tensor(NAN), ValueError, "lr must be finite and 0 or more, got nan"),
+    ("lr", torch.tensor(True), TypeError, "lr must be a number, got True"),
+    (
+        "lr",
+        torch.ones(2),
+        ValueError,
+        "lr must have one element if it is a tensor, got shape (2,)",
+    ),
+    (
+        "lr",
+        torch.ones(0, 3),
+        ValueError,
+        "lr must have one element if it is a tensor, got shape (0, 3)",
+    ),
+    ("betas", (1.0, 0.9), ValueError, "betas[0] must be in [0, 1), got 1.0"),
+    ("betas", (0.9, 1), ValueError, "betas[1] must be in [0, 1), got 1"),
+    ("betas", (0.9, -0.1), ValueError, "betas[1] must be in [0, 1), got -0.1"),
+    ("betas", (NAN, 0.9), ValueError, "betas[0] must be in [0, 1), got nan"),
+    ("betas", (0.9,), TypeError, "betas must be a pair of numbers, got (0.9,)"),
+    ("betas", 0.9, TypeError, "betas must be a pair of numbers, got 0.9"),
+    ("betas", "ab", TypeError, "betas must be a pair of numbers, got 'ab'"),
+    (
+        "betas",
+        (0.9, 0.99, 0.999),
+        TypeError,
+        "betas must be a pair of numbers, got (0.9, 0.99, 0.999)",
+    ),
+    ("betas", (0.9, "x"), TypeError, "betas[1] must be a number, got 'x'"),
+    ("betas", (False, 0.9), TypeError, "betas[0] must be a number, got False"),
+    ("alpha", 1.0, ValueError, "alpha must be in [0, 1), got 1.0"),
+    ("alpha", None, TypeError, "alpha must be a number, got None"),
+    ("beta1", -0.5, ValueError, "beta1 must be in [0, 1), got -0.5"),
+    ("beta1", False, TypeError, "beta1 must be a number, got False"),
+    ("eps", NAN, ValueError, "eps must be finite and 0 or more, got nan"),
+    ("eps", -1e-8, ValueError, "eps must be finite and 0 or more, got -1e-08"),
+    ("eps", "1e-8", TypeError, "eps must be a number, got '1e-8'"),
+    (
+        "weight_decay",
+        -0.1,
+        ValueError,
+        "weight_decay must be finite and 0 or more, got -0.1",
+    ),
+    (
+        "weight_decay",
+        INF,
+        ValueError,
+        "weight_decay must be finite and 0 or more, got inf",
+    ),
+    ("weight_decay", None, TypeError, "weight_decay must be a number, got None"),
+    (
+        "convention",
+        "papers",
+        ValueError,
+        f"convention must be one of {KNOWN}, got 'papers'",
+    ),
+    ("convention", 3, TypeError, "convention must be a name or a Convention, got 3"),
+    (
+        "convention",
+        None,
+        TypeError,
+        "convention must be a name or a Convention, got None",
+    ),
+    ("clip", 0, ValueError, "clip must be above 0, got 0; None switches it off"),
+    ("clip", -1.0, ValueError, "clip must be above 0, got -1.0; None switches it off"),
+    ("clip", NAN, ValueError, "clip must be above 0, got nan; None switches it off"),
+    ("clip", "t", TypeError, "clip must be None, \"t**0.25\" or a number, got 't'"),
+    ("clip", True, TypeError, 'clip must be None, "t**0.25" or a number, got True'),
+    ("delay", -1, ValueError, "delay must be 0 (synchronous) or more, got -1"),
+    ("delay", 1.5, TypeError, "delay must be an int, got 1.5"),
+    ("delay", True, TypeError, "delay must be an int, got True"),
+    ("numerator", "x", ValueError, "numerator must be one of 'g', 'm', got 'x'"),
+    ("numerator", None, ValueError, "numerator must be one of 'g', 'm', got None"),
+    (
+        "reduction",
+        "sum",
+        ValueError,
+        "reduction must be one of None, 'max', 'mean', got 'sum'",
+    ),
+    (
+        "constraint",
+        "box",
+        TypeError,
+        "constraint must be None, a Box or a Ball, got 'box'; "
+        "for example acprop.Box(-1.0, 1.0)",
+    ),
+    *(
+        (name, value, TypeError, f"{name} must be True or False, got {value!r}")
+        for name, value in product(FLAGS, [None, 1, "yes"])
+    ),
+    *(
+        (name, value, TypeError, f"{name} must be None, True or False, got {value!r}")
+        for name, value in product(["foreach", "fused"], [1, "yes"])
+    ),
+]
+# What the group holds under other names, or the caller cannot give it
+BAD_IN_A_GROUP = [
+    *(row for row in BAD if row[0] not in ("alpha", "beta1")),
+    ("centered", "yes", TypeError, "centered must be True or False, got 'yes'"),
+]
+
+
+def label(value: object) -> str | None:
+    return getattr(value, "__name__", None)
+
+
+def a_param() -> Tensor:
+    return torch.zeros(2, requires_grad=True)
+
+
+@pytest.mark.parametrize(
+    ("cls", "option", "value", "error", "message"),
+    [
+        (cls, *row)
+        for cls, row in product(CLASSES, BAD)
+        if row[0] in inspect.signature(cls).parameters
+    ],
+    ids=label,
+)
+def test_a_bad_option_is_refused_by_name(cls, option, value, error, message):
+    with pytest.raises(error) as caught:
+        cls([a_param()], **{option: value})
+    assert str(caught.value) == message
+
+
+def test_the_table_misses_no_option():
+    """Whoever adds an option adds a line above."""
+    tried = {option for option, *_ in BAD}
+    for cls in CLASSES:
+        assert set(inspect.signature(cls).parameters) <= tried | {"params"}
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "error", "message"), BAD_IN_A_GROUP, ids=label
+)
+def test_a_bad_option_of_a_group_is_refused_and_changes_nothing(
+    option, value, error, message
+):
+    group = {"params": [a_param()], option: value}
+    for cls in CLASSES:
+        with pytest.raises(error) as caught:
+            cls([{"params": [a_param()]}, group])
+        assert str(caught.value) == message
+    param = a_param()
+    opt = acprop.ACProp([param], lr=0.1)
+    param.grad = torch.ones(2)
+    opt.step()
+    before = copy.deepcopy((opt.state_dict()["param_groups"], opt.defaults))
+    state = copy.deepcopy(opt.state_dict()["state"])
+    with pytest.raises(error) as caught:
+        opt.add_param_group(group)
+    assert str(caught.value) == message
+    assert (opt.state_dict()["param_groups"], opt.defaults) == before
+    torch.testing.assert_close(opt.state_dict()["state"], state, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=label)
+def test_foreach_does_not_go_with_differentiable(cls):
+    message = (
+        "^foreach must be None or False with differentiable=True, got True; "
+        "torch's list operations do not support autograd$"
+    )
+    with pytest.raises(ValueError, match=message):
+        cls([a_param()], foreach=True, differentiable=True)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=label)
+def test_the_fused_kernel_is_not_promised_before_it_exists(cls):
+    with pytest.raises(RuntimeError) as caught:
+        cls([a_param()], fused=True)
+    assert str(caught.value) == (
+        "fused must be None or False, got True; there is no one-pass kernel in "
+        "this version, use foreach=True"
+    )
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=label)
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: torch.zeros(2), TypeError, r"should be an iterable of Tensors"),
+        (list, ValueError, r"optimizer got an empty parameter list"),
+        (lambda: [1.0], TypeError, r"optimizer can only optimize Tensors"),
+        (lambda: [a_param() * 2], ValueError, r"can't optimize a non-leaf Tensor"),
+    ],
+)
+def test_bad_parameters_are_refused_as_by_torch(make, error, message, cls):
+    with pytest.raises(error, match=message):
+        cls(make())
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda p: [p], TypeError, r"param_group must be a dict, but got .*list"),
+        (lambda p: {"params": [p]}, ValueError, r"more than one parameter group"),
+    ],
+)
+def test_a_bad_group_is_refused_as_by_torch(make, error, message):
+    param = a_param()
+    opt = acprop.ACProp([param])
+    with pytest.raises(error, match=message):
+        opt.add_param_group(make(param))
+    assert len(opt.param_groups) == 1
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=label)
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("lr", 0),
+        ("lr", 0.0),
+        ("lr", torch.tensor(0.1)),
+        ("lr", torch.tensor([0.1])),
+        ("eps", 0),
+        ("eps", None),
+        ("clip", 1),
+        ("clip", INF),
+        ("clip", "t**0.25"),
+        ("convention", "optax"),
+        ("convention", acprop.PAPER),
+        ("foreach", False),
+        ("fused", False),
+        ("constraint", acprop.Ball(1)),
+    ],
+    ids=str,
+)
+def test_what_is_on_the_border_of_the_allowed_is_allowed(cls, option, value):
+    param = a_param()
+    opt = cls([param], **{option: value})
+    param.grad = torch.ones(2)
+    opt.step()
+    assert param.isfinite().all()
+
+
+# Gradients are looked at before anything moves
+
+
+def test_a_sparse_gradient_is_refused_by_name_before_anything_changes():
+    model = nn.Sequential(nn.Embedding(5, 3, sparse=True), nn.Linear(3, 1))
+    groups = [
+        {"params": list(model[1].named_parameters(prefix="1"))},
+        {"params": list(model[0].named_parameters(prefix="0"))},
+    ]
+    opt = acprop.ACProp(groups)
+    before = copy.deepcopy(model.state_dict())
+    model(torch.tensor([1, 2])).sum().backward()
+    with pytest.raises(RuntimeError) as caught:
+        opt.step()
+    assert str(caught.value) == (
+        "the gradient of '0.weight' must be dense, got torch.sparse_coo; pass "
+        "sparse=False to its nn.Embedding, or give that parameter to "
+        "torch.optim.SparseAdam"
+    )
+    torch.testing.assert_close(model.state_dict(), before, rtol=0, atol=0)
+    assert not opt.state
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=label)
+def test_a_sparse_gradient_without_a_name_is_found_by_its_place(cls):
+    params = [a_param(), a_param()]
+    opt = cls([{"params": [params[0]]}, {"params": [a_param(), params[1]]}])
+    params[0].grad = torch.ones(2)
+    params[1].grad = torch.ones(2).to_sparse()
+    with pytest.raises(RuntimeError, match=r"^the gradient of parameter 1 of group 1 "):
+        opt.step()
+    assert torch.equal(params[0], torch.zeros(2))
+    assert not opt.state

@@ -1,0 +1,299 @@
+"""A run that is saved and loaded, by any road, is the run that was not interrupted."""
+
+import io
+import pickle
+from copy import deepcopy
+
+import pytest
+import torch
+
+import acprop
+from acprop.rule import CONVENTIONS
+
+from .infos import (
+    OWN_CONVENTION,
+    each_case,
+    each_case_on_every_kernel,
+    each_class,
+    each_kernel,
+)
+from .walks import (
+    exactly,
+    leaf,
+    mixed_params,
+    params_of,
+    plain_params,
+    snapshot,
+    typed_params,
+    up_to_rounding,
+    walk,
+)
+
+
+def through_a_file(value):
+    """Save and load as a careful user does: nothing but plain values is read back."""
+    file = io.BytesIO()
+    torch.save(value, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+def copies(optimizer):
+    return [leaf(param) for param in params_of(optimizer)]
+
+
+@each_case_on_every_kernel
+def test_a_fresh_optimizer_continues_from_a_file_to_the_last_bit(case):
+    """The options travel along: the fresh one is constructed with none of them."""
+    optimizer = walk(case.make(typed_params()), 3)
+    fresh = case.cls(copies(optimizer))
+    fresh.load_state_dict(through_a_file(optimizer.state_dict()))
+    exactly(snapshot(fresh), snapshot(optimizer))
+    later = range(3, 6)
+    exactly(snapshot(walk(fresh, later)), snapshot(walk(optimizer, later)))
+
+
+@each_class
+def test_tensors_of_every_kind_continue_from_memory_to_the_last_bit(cls):
+    optimizer = walk(cls(mixed_params(), amsgrad=True), 3)
+    fresh = cls(copies(optimizer))
+    fresh.load_state_dict(deepcopy(optimizer.state_dict()))
+    later = range(3, 6)
+    exactly(snapshot(walk(fresh, later)), snapshot(walk(optimizer, later)))
+
+
+@each_case
+def test_a_copied_or_pickled_optimizer_continues_with_its_own_parameters(case):
+    optimizer = walk(case.make(typed_params()), 2)
+    others = deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))
+    expected = snapshot(walk(optimizer, range(2, 4)))
+    for other in others:
+        assert repr(other) == repr(optimizer)
+        assert str(other.defaults) == str(optimizer.defaults)
+        assert not set(params_of(other)) & set(params_of(optimizer))
+        exactly(snapshot(walk(other, range(2, 4))), expected)
+
+
+@each_case
+def test_options_come_back_as_they_were(case):
+    optimizer = case.make(plain_params())
+    fresh = case.cls(plain_params())
+    fresh.load_state_dict(through_a_file(optimizer.state_dict()))
+    assert repr(fresh) == repr(optimizer)
+
+
+def test_a_convention_of_ones_own_comes_back_from_a_file():
+    optimizer = acprop.ACProp(plain_params(), convention=OWN_CONVENTION)
+    saved = through_a_file(optimizer.state_dict())
+    kept = saved["param_groups"][0]["convention"]
+    assert acprop.Convention(**kept) == OWN_CONVENTION
+    assert kept["name"] not in CONVENTIONS
+
+
+def test_a_constraint_comes_back_from_a_file_with_its_tensors():
+    box = acprop.Box(torch.tensor([-1.0, -2.0]), torch.tensor([0.5, 0.25]))
+    optimizer = walk(acprop.ACProp([leaf(torch.ones(2))], lr=1.0, constraint=box), 2)
+    fresh = acprop.ACProp(copies(optimizer))
+    fresh.load_state_dict(through_a_file(optimizer.state_dict()))
+    moved = [leaf(torch.full((2,), 9.0))]
+    fresh.param_groups[0]["params"][0].data.copy_(moved[0])
+    walk(fresh, 1)
+    assert (fresh.param_groups[0]["params"][0] <= box.hi).all()
+
+
+@each_case
+def test_to_save_or_to_load_changes_neither_optimizer_nor_dict(case):
+    optimizer = walk(case.make(typed_params()), 2)
+    saved, before = optimizer.state_dict(), snapshot(optimizer)
+    kept = deepcopy(saved)
+    exactly(deepcopy(optimizer.state_dict()["state"]), kept["state"])
+    fresh = case.cls(copies(optimizer))
+    fresh.load_state_dict(saved)
+    assert str(saved["param_groups"]) == str(kept["param_groups"])
+    exactly(saved["state"], kept["state"])
+    exactly(snapshot(optimizer), before)
+    exactly([e["param"] for e in snapshot(fresh)], [e["param"] for e in before])
+
+
+@pytest.mark.parametrize("kind", [int, float])
+@each_kernel
+@each_class
+def test_a_step_saved_as_a_number_is_understood(cls, foreach, kind):
+    """As torch itself saved it until 1.12."""
+    optimizer = walk(cls(plain_params(), foreach=foreach), 3)
+    saved = deepcopy(optimizer.state_dict())
+    for state in saved["state"].values():
+        state["step"] = kind(state["step"])
+    fresh = cls(copies(optimizer), foreach=foreach)
+    fresh.load_state_dict(saved)
+    exactly(snapshot(fresh), snapshot(optimizer))
+    later = range(3, 5)
+    exactly(snapshot(walk(fresh, later)), snapshot(walk(optimizer, later)))
+
+
+@each_case
+def test_options_that_an_older_checkpoint_lacks_are_the_optimizers_own(case):
+    """torch calls them not_og_supported_flags; any option was new once."""
+    optimizer = walk(case.make(typed_params()), 2)
+    whole = deepcopy(optimizer.state_dict())
+    for option in set(optimizer.defaults):
+        older = deepcopy(whole)
+        del older["param_groups"][0][option]
+        fresh = case.make(copies(optimizer))
+        fresh.load_state_dict(older)
+        assert repr(fresh) == repr(optimizer)
+        exactly(snapshot(fresh), snapshot(optimizer))
+
+
+@each_kernel
+@pytest.mark.parametrize(
+    ("option", "name", "shape"),
+    [
+        ({"amsgrad": True}, "max_exp_avg_sq", (4,)),
+        ({"convention": "guarded"}, "guard", (3,)),
+        ({"delay": 3}, "past", (2, 4)),
+        ({}, "exp_avg", (4,)),
+        ({}, "exp_avg_sq", (4,)),
+    ],
+    ids=str,
+)
+@each_class
+def test_state_that_an_older_checkpoint_lacks_starts_at_zero(
+    cls, option, name, shape, foreach
+):
+    params = [{"params": typed_params()[:1], **option}]
+    optimizer = walk(cls(params, foreach=foreach), 2)
+    older = deepcopy(optimizer.state_dict())
+    del older["state"][0][name]
+    fresh = cls([{"params": copies(optimizer), **option}], foreach=foreach)
+    fresh.load_state_dict(older)
+    exactly(snapshot(fresh)[0][name], torch.zeros(shape))
+    walk(fresh, range(2, 4))
+    assert snapshot(fresh)[0]["param"].isfinite().all()
+
+
+def test_compensation_that_an_older_checkpoint_lacks_starts_at_zero():
+    optimizer = walk(acprop.ACProp(typed_params(), kahan=False), 2)
+    older = optimizer.state_dict()
+    del older["param_groups"][0]["kahan"]
+    fresh = acprop.ACProp(copies(optimizer))
+    fresh.load_state_dict(older)
+    exactly(snapshot(fresh)[1]["compensation"], torch.zeros(4, dtype=torch.bfloat16))
+    walk(fresh, 1)
+
+
+@each_kernel
+@pytest.mark.parametrize("amsgrad", [False, True])
+def test_adam_goes_on_where_torchs_adamw_stopped(amsgrad, foreach):
+    given = {"amsgrad": amsgrad, "lr": 0.02, "betas": (0.8, 0.9), "weight_decay": 0.3}
+    torchs = walk(torch.optim.AdamW(plain_params(torch.float64), **given), 3)
+    ours = acprop.Adam(copies(torchs), foreach=foreach)
+    ours.load_state_dict(through_a_file(torchs.state_dict()))
+    later = range(3, 40)
+    up_to_rounding(snapshot(walk(ours, later)), snapshot(walk(torchs, later)))
+
+
+@each_kernel
+@each_class
+def test_a_checkpoint_of_torchs_adamw_loads_for_tensors_of_every_kind(cls, foreach):
+    """torch keeps complex moments; ours are real views, and float32 for half types."""
+    torchs = walk(torch.optim.AdamW(mixed_params(), lr=0.02, weight_decay=0.3), 3)
+    ours = cls(copies(torchs), foreach=foreach)
+    eps = ours.param_groups[0]["eps"]
+    ours.load_state_dict(through_a_file(torchs.state_dict()))
+    (group,) = ours.param_groups
+    assert (group["lr"], group["weight_decay"], group["eps"]) == (0.02, 0.3, eps)
+    for theirs, entry in zip(snapshot(torchs), snapshot(ours), strict=True):
+        for name in ("exp_avg", "exp_avg_sq"):
+            value = theirs[name]
+            value = torch.view_as_real(value) if value.is_complex() else value
+            exactly(entry[name], value.to(entry[name].dtype))
+    expected = snapshot(walk(cls(mixed_params()), 1))
+    walk(ours, range(3, 6))
+    for entry, fresh in zip(snapshot(ours), expected, strict=True):
+        assert entry["exp_avg"].dtype == fresh["exp_avg"].dtype
+        assert entry["exp_avg"].shape == fresh["exp_avg"].shape
+        assert entry["param"].isfinite().all()
+        assert entry["step"] == 6
+
+
+SINGLE = [torch.float32, torch.complex64]
+DOUBLE = [torch.float64, torch.complex128]
+
+
+@pytest.mark.parametrize(
+    ("saved_as", "loaded_as"),
+    [(SINGLE, DOUBLE), (DOUBLE, SINGLE)],
+    ids=["to double", "to single"],
+)
+@each_case
+def test_state_takes_the_type_of_the_parameter_that_loads_it(case, saved_as, loaded_as):
+    optimizer = walk(case.make([plain_params(dtype)[1] for dtype in saved_as]), 2)
+    params = zip(params_of(optimizer), loaded_as, strict=True)
+    fresh = case.cls([leaf(param.to(dtype)) for param, dtype in params])
+    fresh.load_state_dict(deepcopy(optimizer.state_dict()))
+    loaded, wide = snapshot(fresh), loaded_as[0]
+    for before, after in zip(snapshot(optimizer), loaded, strict=True):
+        assert after["step"].dtype == torch.float32
+        for name in after.keys() - {"step", "param"}:
+            exactly(after[name], before[name].to(wide))
+    for before, after in zip(loaded, snapshot(walk(fresh, 2)), strict=True):
+        assert {k: v.dtype for k, v in before.items()} == {
+            k: v.dtype for k, v in after.items()
+        }
+
+
+@each_case
+def test_a_half_precision_parameter_loads_its_state_in_single_precision(case):
+    """torch would round it to the parameter's type: 1 - β2 = 0.001 away."""
+    half = torch.bfloat16
+    params = [plain_params(half)[0], plain_params(torch.float16)[1]]
+    optimizer = walk(case.make(params), 3)
+    fresh = case.make(copies(optimizer))
+    fresh.load_state_dict(through_a_file(optimizer.state_dict()))
+    exactly(snapshot(fresh), snapshot(optimizer))
+    assert snapshot(fresh)[0]["exp_avg"].dtype == torch.float32
+    loaded = snapshot(fresh)[0].values()
+    assert any((v.to(half) != v).any() for v in loaded)  # there was something to lose
+
+
+@each_class
+def test_names_are_saved_loaded_and_kept(cls):
+    def named(*names):
+        return cls(list(zip(names, plain_params(), strict=True)))
+
+    optimizer = walk(named("w", "b", "t"), 2)
+    saved = through_a_file(optimizer.state_dict())
+    assert saved["param_groups"][0]["param_names"] == ["w", "b", "t"]
+    other = named("x", "y", "z")
+    other.load_state_dict(saved)
+    assert other.param_groups[0]["param_names"] == ["w", "b", "t"]
+    nameless = cls(plain_params())
+    nameless.load_state_dict(saved)
+    assert nameless.param_groups[0]["param_names"] == ["w", "b", "t"]
+    keeper = named("x", "y", "z")
+    keeper.load_state_dict(cls(plain_params()).state_dict())
+    assert keeper.param_groups[0]["param_names"] == ["x", "y", "z"]
+
+
+@each_class
+def test_a_checkpoint_of_other_groups_is_refused(cls):
+    saved = walk(cls(plain_params()), 1).state_dict()
+    split = cls([{"params": [p]} for p in plain_params()])
+    with pytest.raises(ValueError, match="different number of parameter groups"):
+        split.load_state_dict(saved)
+    short = cls(plain_params()[:2])
+    with pytest.raises(ValueError, match="doesn't match the size of optimizer's group"):
+        short.load_state_dict(saved)
+    assert all(not state for state in short.state.values())
+
+
+@each_kernel
+@each_class
+def test_state_of_parameters_in_another_order_is_not_broadcast(cls, foreach):
+    """torch does not look at shapes when it loads; the step must not either guess."""
+    saved = walk(cls(plain_params()), 2).state_dict()
+    shuffled = cls(plain_params()[::-1], foreach=foreach)
+    shuffled.load_state_dict(saved)
+    with pytest.raises(RuntimeError, match=r"shape|size|expand"):
+        walk(shuffled, 1)
