@@ -230,7 +230,7 @@ def write(record: Record, path: Path) -> None:
     """Write all or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
-    part.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    part.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
     os.replace(part, path)
 
 

@@ -170,6 +170,23 @@ def test_a_tensor_without_gradients_keeps_its_scale():
     assert (silent.n, silent.A, silent.B) == (seen.n, seen.A, seen.B)
 
 
+def test_zero_rows_do_not_dilute_the_scale():
+    """An embedding of which one row in a thousand is seen."""
+    g = np.zeros(1000)
+    g[7] = 3.0
+    state, _ = run(GUARDED, np.array([g]))
+    assert state.A == 9
+
+
+def test_the_prior_calms_the_second_step():
+    """One observed residual is small by chance for some elements of a tensor."""
+    gradients = np.random.default_rng(2).standard_normal((2, 1000))
+    _, ds = run(GUARDED, gradients)
+    _, hasty = run(replace(GUARDED, n0=0.0), gradients)
+    assert np.sqrt(np.mean(ds[1] ** 2)) < 1.2
+    assert np.sqrt(np.mean(hasty[1] ** 2)) > 2
+
+
 # Scale, spikes, bias
 
 
@@ -258,11 +275,11 @@ def test_timms_rosenbrock_ends_nearer_than_it_began():
 
 @pytest.fixture(scope="module")
 def record():
-    return json.loads(ablation.RECORD.read_text())
+    return json.loads(ablation.RECORD.read_text("utf-8"))
 
 
 def test_the_page_shows_the_record(record):
-    page = (ROOT / "docs" / "guard.md").read_text()
+    page = (ROOT / "docs" / "guard.md").read_text("utf-8")
     assert ablation.hazard_table(record) in page
     assert ablation.training_table(record) in page
 

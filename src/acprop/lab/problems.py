@@ -28,7 +28,7 @@ class Problem:
 
 
 def dense(period: int) -> Problem:
-    """Eq. 1: P if t mod P = 1, else -1; on [-1, 1]; the period's sum is 1, so x* = -1."""
+    """Eq. 1: P if t mod P = 1, else -1; on [-1, 1]; a period's sum is 1: x* = -1."""
     if period < 3:
         raise ValueError(f"period must be 3 or more on the dense problem, got {period}")
     cycle = np.full(period, -1.0)

@@ -172,7 +172,7 @@ def sweep(
     alpha0: Iterable[float],
     **numbers: float,
 ) -> None:
-    """Fill the array at address `out` as sweep.h says; `numbers` are its other fields."""
+    """Fill the array at `out` as sweep.h says; `numbers` are its other fields."""
     library = load()
     if library is None:
         raise RuntimeError(f"the native sweep must be there, got none: {why_not()}")

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from acprop import native
 from acprop.optim.settings import Settings
-from acprop.optim.slots import HALF, Slot
+from acprop.optim.slots import Slot
 
 _NAMES = {getattr(torch, name): code for name, code in native.DTYPES.items()}
 
@@ -69,7 +69,6 @@ class Plan:
     def __init__(self, slots: Sequence[Slot]) -> None:
         first = slots[0]
         self.params = [slot.param for slot in slots]
-        self._grads = [slot.grad for slot in slots]
         self._dtype = first.param.dtype
         self._step_is_double = first.step.dtype == torch.float64
         self._odd = [i for i, p in enumerate(self.params) if not p.is_contiguous()]
@@ -100,12 +99,11 @@ class Plan:
                     return False
         except (KeyError, TypeError, RuntimeError):
             return False
-        if found != columns["grad"]:
-            if not self._fit(grads):
-                return False
-            columns["grad"] = found
-            self._table.grad = found.buffer_info()[0]
-        self._grads = grads  # kept alive until the call
+        # Also at an old address: it may be another tensor's by now.
+        if not self._fit(grads):
+            return False
+        columns["grad"] = found
+        self._table.grad = found.buffer_info()[0]
         return True
 
     def _fit(self, grads: list[Tensor]) -> bool:
