@@ -30,7 +30,7 @@ class Variant:
     eps: None takes the convention's own.
     clock: what k counts in 1 - β2^k and q: every "step", every step "since the first"
         nonzero gradient of the tensor, or only its "nonzero" gradients.
-    rise: A jumps to w² where w² is larger, and only falls slowly.
+    rise: False makes A a mean of w² that rises as slowly as it falls.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Variant:
     eps: float | None = None
     clip: Literal["t**0.25"] | None = None
     clock: Literal["step", "since the first", "nonzero"] = "step"
-    rise: bool = False
+    rise: bool = True
 
     def hyper(self, **numbers: Any) -> Hyper:
         return Hyper(eps=self.eps, clip=self.clip, **numbers)
@@ -51,10 +51,10 @@ class Variant:
         if self.clock == "nonzero":
             state = state._replace(t=int(np.max(state.n)))
         after, d = step(self.rule, self.convention, state, g, h)
-        if self.rise:  # A grew by (w² - A)·pace: undo the pace
+        if not self.rise:  # A grew to w²: let it grow at the pace at which it falls
             pace = np.maximum(1 / np.maximum(after.n, 1), (1 - h.beta2) / 10)
-            grown = state.A + (after.A - state.A) / pace
-            after = after._replace(A=np.where(after.A > state.A, grown, after.A))
+            slow = state.A + (after.A - state.A) * pace
+            after = after._replace(A=np.where(after.A > state.A, slow, after.A))
         return after, d
 
     def rest(self, state: State, n_zeros: int, h: Hyper) -> State:

@@ -102,7 +102,7 @@ def log_denominators(
     beta1: Array,
     beta2: Array,
     eps: float,
-    rise: bool = False,
+    rise: bool = True,
 ) -> Array:
     """log of what g_t is divided by, t over one period, in the limit k, n → ∞.
 
@@ -126,10 +126,10 @@ def log_denominators(
     return np.logaddexp(radicand / 2, log_eps)
 
 
-def scale(problem: Problem, beta2: Array, *, rise: bool = False) -> Array:
+def scale(problem: Problem, beta2: Array, *, rise: bool = True) -> Array:
     """A before each step; gradients that are zero throughout leave it alone.
 
-    With `rise`, A is the largest w² right after it.
+    With `rise`, as in the package, A is the largest w² right after it.
     """
     w2 = problem.squared_sizes()
     first = int(np.argmax(w2)) + 1
@@ -160,7 +160,7 @@ def drift(
     beta2: Array,
     eps: float = 0.0,
     clip: float = np.inf,
-    rise: bool = False,
+    rise: bool = True,
 ) -> Array:
     """Σ d_t / Σ |d_t| over one period in the limit; positive is the right way."""
     log_den = log_denominators(

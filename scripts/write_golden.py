@@ -96,16 +96,24 @@ def second_moment(h: Numbers, past: list[Row]) -> Row:
 
 
 def memory(h: Numbers, past: list[Row]) -> Memory:
-    """A = Σ p_i·w_i²·Π_{j>i} (1 - p_j) over the n gradients that are not all zero.
+    """A = max_i (w_i² after falling towards all later w_j²), over the n loud gradients.
 
-    w_i = Σg²/Σ|g| over the tensor, p_i = max(1/i, (1 - β2)/10).
+    w_i = Σg²/Σ|g| over the tensor; falling takes A to (1 - p_j)·A + p_j·w_j², with
+    p_j = max(1/j, (1 - β2)/10). A rise at j starts anew from w_j².
     """
     loud = [row for row in zip(*past, strict=True) if any(row)]
     n = len(loud)
     w = [sum(g * g for g in row) / sum(abs(g) for g in row) for row in loud]
     p = [max(mpf(1) / i, (1 - h.beta2) / 10) for i in range(1, n + 1)]
-    A = sum(p[i] * w[i] ** 2 * prod(1 - q for q in p[i + 1 :]) for i in range(n))
-    return Memory(n, A, max((abs(g) for row in loud for g in row), default=mpf(0)))
+    A = max((fallen([v**2 for v in w[i:]], p[i + 1 :]) for i in range(n)), default=0)
+    return Memory(n, mpf(A), max((abs(g) for row in loud for g in row), default=mpf(0)))
+
+
+def fallen(squares: Row, paces: Row) -> Any:
+    """The first square after falling towards each of the others."""
+    kept = [prod(1 - q for q in paces[i:]) for i in range(len(paces) + 1)]
+    later = zip(squares[1:], paces, kept[1:], strict=True)
+    return squares[0] * kept[0] + sum(square * p * rest for square, p, rest in later)
 
 
 def clamp(h: Numbers, columns: list[Row], g: Row) -> Row:

@@ -99,7 +99,7 @@ def acprop_guarded(x, gs):
         if g.any():
             w = np.sum(g**2) / np.sum(np.abs(g))
             n += 1
-            A += (w**2 - A) * max(1 / n, (1 - BETA2) / 10)
+            A = max(w**2, A + (w**2 - A) * max(1 / n, (1 - BETA2) / 10))
             B = max(B, np.max(np.abs(g)))
         yield x
 

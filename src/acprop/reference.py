@@ -124,9 +124,10 @@ def _observe(
 def _record(state: State, g: Array, h: Hyper) -> State:
     """Update the guard's memory of a tensor: n gradients, of squared scale A, up to B.
 
-        w  = Σg² / Σ|g|
-        A += (w² - A)·max(1/n, (1 - β2)/10)
+        w = Σg² / Σ|g|
+        A = max(w², A + (w² - A)·max(1/n, (1 - β2)/10))
 
+    A rises at once and falls slowly: a gradient that grows must not outrun its floor.
     w is a mean magnitude weighted by size: close to the RMS for a dense tensor, not
     diluted by the zero rows of an embedding. A gradient that is zero throughout, or
     not finite, leaves no trace: a silent tensor keeps its scale.
@@ -139,7 +140,8 @@ def _record(state: State, g: Array, h: Hyper) -> State:
         counts = (w > 0) & np.isfinite(w)
         n = state.n + counts
         pace = np.maximum(1 / np.maximum(n, 1), (1 - h.beta2) / 10)
-        A = np.where(counts, state.A + (w**2 - state.A) * pace, state.A)
+        fallen = state.A + (w**2 - state.A) * pace
+        A = np.where(counts, np.maximum(w**2, fallen), state.A)
     peak = np.max(size, axis=h.axis, keepdims=True) if h.axis != () else size
     B = np.where(counts, np.maximum(state.B, peak), state.B)
     return state._replace(n=n, A=A, B=B)

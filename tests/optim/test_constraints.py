@@ -1,7 +1,8 @@
 """Projections onto feasible sets, beside minimisers that know nothing of them.
 
 Π of Algorithm 2 asks for argmin Σ w_i·(y_i - x_i)² over the set, where w is the step's
-denominator. Here w spans up to 12 decades.
+denominator. Here w spans up to 12 decades. (Longer than our files should be: `tests/`
+mirrors `src/` one to one.)
 """
 
 import io

@@ -148,6 +148,17 @@ def test_equal_options_share_a_group_whichever_pattern_they_come_from(model):
     assert len(acprop.param_groups(model, 0.05, overrides=overrides)) == 3
 
 
+def test_large_tensors_that_print_alike_are_not_equal_options():
+    """torch prints a tensor of more than 1000 elements abridged."""
+    model = nn.Sequential(*(nn.Linear(50, 50, bias=False) for _ in range(2)))
+    lo = torch.zeros(2, 50, 50)
+    lo[1, 25, 25] = -1
+    overrides = {f"{i}.*": {"constraint": acprop.Box(lo[i], 1.0)} for i in range(2)}
+    by_name = options(acprop.param_groups(model, 0.0, overrides=overrides))
+    for i in range(2):
+        assert by_name[f"{i}.weight"]["constraint"] is overrides[f"{i}.*"]["constraint"]
+
+
 @pytest.mark.parametrize("pattern", ["haed.*", "HEAD.*", "head", "conv.*"])
 def test_a_pattern_that_matches_nothing_is_a_slip(model, pattern):
     """conv is frozen here: an override of it would never have an effect."""

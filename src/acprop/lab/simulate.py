@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Literal
 
 import numpy as np
@@ -64,7 +65,7 @@ def distances(
         raise RuntimeError(f"engine must be 'numpy' here, got 'native': {reason}")
     # ctypes lets go of the interpreter's lock, so threads are enough.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        parts = list(pool.map(lambda p: _distances_native(p, sweep), problems))
+        parts = list(pool.map(_distances_native, problems, repeat(sweep)))
     return np.stack(parts, axis=2)
 
 

@@ -125,7 +125,7 @@ AMSGRADS = {None: 0, "raw": 1, "corrected": 2}
 
 @functools.cache
 def _open() -> tuple[ctypes.CDLL | None, str | None]:
-    if os.environ.get(SWITCH) == "0":
+    if is_switched_off():
         return None, f"the environment variable {SWITCH} is 0"
     if not PATH.exists():
         return None, (
@@ -151,6 +151,11 @@ def _open() -> tuple[ctypes.CDLL | None, str | None]:
     library.acprop_use_isa.restype = ctypes.c_int
     library.acprop_use_isa.argtypes = (ctypes.c_int,)
     return library, None
+
+
+def is_switched_off() -> bool:
+    """Has the user said to do without?"""
+    return os.environ.get(SWITCH) == "0"
 
 
 def load() -> ctypes.CDLL | None:

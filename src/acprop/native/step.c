@@ -132,8 +132,9 @@ static void record(void *guard, const acprop_settings *h, sums total) {
     double A = read_number(guard, wide, 1);
     double B = read_number(guard, wide, 2);
     double pace = 1 / n > (1 - h->beta2) / 10 ? 1 / n : (1 - h->beta2) / 10;
+    double fallen = A + (w * w - A) * pace;
     write_number(guard, wide, 0, n);
-    write_number(guard, wide, 1, A + (w * w - A) * pace);
+    write_number(guard, wide, 1, w * w > fallen ? w * w : fallen);
     write_number(guard, wide, 2, B > total.peak ? B : total.peak);
 }
 

@@ -4,7 +4,9 @@ There is no arithmetic here. `optimizers` gives the family its names, `options` 
 what a parameter group may hold.
 """
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from typing import Any, overload
 
 import torch
@@ -18,8 +20,9 @@ from torch.optim.optimizer import (
     _use_grad_for_differentiable,  # pyright: ignore[reportPrivateUsage]
 )
 
+from acprop import native as library
 from acprop import rule as rules
-from acprop.optim.kernels import foreach, loop
+from acprop.optim.kernels import blocked, foreach, loop, native
 from acprop.optim.options import Group, checked
 from acprop.optim.settings import Settings, settings_of
 from acprop.optim.slots import HALF, Slot, real, wide_dtype
@@ -31,22 +34,33 @@ class FamilyOptimizer(Optimizer):
     """The family's common part; use one of the named classes."""
 
     def __init__(self, params: ParamsT, defaults: Group) -> None:
+        # What the native kernel knows of each group, by the group's index.
+        self._plans: dict[int, native.GroupPlan] = {}
         # ε as it was given: a group of another convention takes that one's own.
         super().__init__(params, {**checked(defaults), "eps": defaults["eps"]})
+        # torch.amp.GradScaler then leaves scaled gradients and overflows to `step`.
+        self._step_supports_amp_scaling = bool(defaults["fused"])
 
     def add_param_group(self, param_group: Group) -> None:
         """Add a group; its options are checked before anything is changed."""
         if isinstance(param_group, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
             options = checked({**self.defaults, **param_group})
-            param_group = {**options, "params": param_group["params"]}
+            params = param_group["params"]
+            params = [params] if isinstance(params, Tensor) else list(params)
+            if options["fused"]:
+                _demand_native(options, params)
+            param_group = {**options, "params": params}
         super().add_param_group(param_group)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
+        self._plans = {}
+        self._step_supports_amp_scaling = bool(self.defaults["fused"])
         for group in self.param_groups:
             if "convention" not in group:
-                # A checkpoint of another optimizer: its ε means something else.
-                group["eps"] = self.defaults["eps"]
+                # A checkpoint of another optimizer: there these mean something else.
+                for option in ("eps", "foreach", "fused"):
+                    group[option] = self.defaults[option]
             for option, value in self.defaults.items():
                 group.setdefault(option, value)
             if group["eps"] is None:
@@ -60,6 +74,7 @@ class FamilyOptimizer(Optimizer):
         saved: dict[Any, Any] = {}
 
         def remember(_: Optimizer, final: StateDict) -> None:
+            self._check_saved(final)
             saved.update(final)
 
         def restore(_: Optimizer) -> None:
@@ -74,6 +89,27 @@ class FamilyOptimizer(Optimizer):
         finally:
             before.remove()
             after.remove()
+
+    def _check_saved(self, saved: StateDict) -> None:
+        """Refuse what could not be continued, before anything is replaced."""
+        ids = [i for group in saved["param_groups"] for i in group["params"]]
+        params = [p for group in self.param_groups for p in group["params"]]
+        for i, param in zip(ids, params, strict=False):  # torch compares the lengths
+            state = saved["state"].get(i)
+            if not state:
+                continue
+            if not {"exp_avg", "exp_avg_sq"} <= state.keys():
+                raise ValueError(
+                    f"state_dict must hold exp_avg and exp_avg_sq of parameter {i}, "
+                    f"got {', '.join(map(str, state))}; it is of another optimizer"
+                )
+            shape = tuple(real(state["exp_avg"]).shape)
+            if shape != tuple(real(param).shape):
+                raise ValueError(
+                    f"state_dict must have exp_avg of parameter {i} in the shape of "
+                    f"the parameter, {tuple(real(param).shape)}, got {shape}; "
+                    "are the parameters in the order in which they were saved?"
+                )
 
     def _restore_types(self, saved: StateDict) -> None:
         ids = [i for group in saved["param_groups"] for i in group["params"]]
@@ -176,41 +212,70 @@ class FamilyOptimizer(Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        if torch.compiler.is_compiling():
+            for group in self.param_groups:
+                slots = self._slots(group)
+                _kernel(group, slots)(slots, settings_of(group))
+            return loss
+        found_inf = getattr(self, "found_inf", None)
+        if found_inf is not None and found_inf.item():
+            return loss
         # All groups are looked at before the first parameter moves.
-        if not torch.compiler.is_compiling():
-            self._check_gradients()
-        for group in self.param_groups:
-            slots = self._slots(group)
-            _kernel(group, slots)(slots, settings_of(group))
+        for run in [self._prepare(i) for i in range(len(self.param_groups))]:
+            run()
         return loss
+
+    def _prepare(self, i: int) -> Callable[[], None]:
+        """Check a group's gradients and choose its kernel; nothing moves yet."""
+        group = self.param_groups[i]
+        if group["error_if_nonfinite"]:
+            self._check_finite(i)
+        scale = getattr(self, "grad_scale", None)  # only where `fused` was demanded
+        unscale = 1.0 if scale is None else 1 / scale.item()
+        plan = self._plans.pop(i, None)
+        if plan is None or not plan.is_current(group, self.state):
+            self._check_dense(i)
+            slots = self._slots(group)
+            h = settings_of(group)
+            plan, rest = _plan(group, slots, h)
+            if plan is None:
+                return partial(_kernel(group, rest), rest, h)
+            if rest:
+                return partial(_run_both, plan, group, _kernel(group, rest), rest, h)
+        self._plans[i] = plan
+        return partial(plan.run, group, unscale)
 
     def _slots(self, group: Group) -> list[Slot]:
         fields: tuple[list[Any], ...] = ([], [], [], [], [], [], [], [], [])
         self._init_group(group, *fields)
         return [Slot(*values) for values in zip(*fields, strict=True)]
 
-    def _check_gradients(self) -> None:
-        for group, name, grad in self._gradients():
+    def _check_dense(self, i: int) -> None:
+        for name, grad in self._gradients(i):
             if grad.layout != torch.strided:
                 raise RuntimeError(
                     f"the gradient of {name} must be dense, got {grad.layout}; pass "
                     "sparse=False to its nn.Embedding, or give that parameter to "
                     "torch.optim.SparseAdam"
                 )
-            if group["error_if_nonfinite"] and not bool(grad.isfinite().all()):
+
+    def _check_finite(self, i: int) -> None:
+        self._check_dense(i)
+        for name, grad in self._gradients(i):
+            if not bool(grad.isfinite().all()):
                 raise RuntimeError(
                     f"the gradient of {name} must be finite, got "
                     f"{int((~grad.isfinite()).sum())} of {grad.numel()} elements NaN "
                     "or infinite; nothing was changed, so the step can be skipped"
                 )
 
-    def _gradients(self) -> Iterator[tuple[Group, str, Tensor]]:
-        for i, group in enumerate(self.param_groups):
-            names = group.get("param_names")
-            for j, param in enumerate(group["params"]):
-                if param.grad is not None:
-                    name = f"{names[j]!r}" if names else f"parameter {j} of group {i}"
-                    yield group, name, param.grad
+    def _gradients(self, i: int) -> Iterator[tuple[str, Tensor]]:
+        group = self.param_groups[i]
+        names = group.get("param_names")
+        for j, param in enumerate(group["params"]):
+            if param.grad is not None:
+                name = f"{names[j]!r}" if names else f"parameter {j} of group {i}"
+                yield name, param.grad
 
 
 # Note [Types of loaded state]
@@ -222,10 +287,62 @@ class FamilyOptimizer(Optimizer):
 _WIDE = frozenset({"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "past", "guard"})
 
 
+def _demand_native(options: Group, params: list[Any]) -> None:
+    reason = native.refuses_settings(settings_of(options))
+    for param in params:
+        # A named parameter is a pair.
+        tensor = param[1] if isinstance(param, tuple) else param  # pyright: ignore[reportUnknownVariableType]
+        if reason is None and isinstance(tensor, Tensor):
+            reason = native.refuses_param(tensor)
+    if reason is not None:
+        raise RuntimeError(_NOT_FUSED.format(reason))
+
+
+_NOT_FUSED = "fused must be None or False, got True; of the native kernel: {}"
+
+
+def _plan(
+    group: Group, slots: list[Slot], h: Settings
+) -> tuple[native.GroupPlan | None, list[Slot]]:
+    """What the native kernel takes, and what it leaves to another."""
+    wanted = group["fused"] or (group["fused"] is None and group["foreach"] is None)
+    if not wanted or not slots:
+        return None, slots
+    if (reason := native.refuses_settings(h)) is not None:
+        if library.load() is None and slots[0].param.device.type == "cpu":
+            _say_once(reason)
+        reasons: list[str | None] = [reason] * len(slots)
+    else:
+        reasons = [native.refuses(slot) for slot in slots]
+    taken = [s for s, r in zip(slots, reasons, strict=True) if r is None]
+    rest = [s for s, r in zip(slots, reasons, strict=True) if r is not None]
+    if group["fused"] and rest:
+        raise RuntimeError(_NOT_FUSED.format(next(filter(None, reasons))))
+    return (native.GroupPlan(group, taken) if taken else None), rest
+
+
+@cache
+def _say_once(reason: str) -> None:
+    if not library.is_switched_off():
+        warnings.warn(
+            f"acprop takes its slower path on the CPU: {reason}",
+            RuntimeWarning,
+            stacklevel=6,
+        )
+
+
+def _run_both(
+    plan: native.GroupPlan, group: Group, kernel: Kernel, rest: list[Slot], h: Settings
+) -> None:
+    plan.run(group, 1.0)
+    kernel(rest, h)
+
+
 def _kernel(group: Group, slots: Sequence[Slot]) -> Kernel:
-    """The caller's choice, else foreach where torch.optim would take it."""
-    use_foreach = group["foreach"]
-    if use_foreach is None:
-        params = [slot.param for slot in slots]
-        _, use_foreach = _default_to_fused_or_foreach(params, group["differentiable"])
-    return foreach.update if use_foreach and slots else loop.update
+    """The caller's choice; else foreach where torch.optim takes it, else blocks."""
+    if not slots or group["differentiable"] or torch.compiler.is_compiling():
+        return foreach.update if slots and group["foreach"] else loop.update
+    if group["foreach"] is not None:
+        return foreach.update if group["foreach"] else loop.update
+    _, use_foreach = _default_to_fused_or_foreach([s.param for s in slots], False)
+    return foreach.update if use_foreach else blocked.update

@@ -39,8 +39,7 @@ def param_groups(
             if fnmatchcase(name, pattern):
                 unused.discard(pattern)
                 options.update(extra)
-        # By value: parameters with equal options share a group.
-        key = repr(sorted(options.items()))
+        key = repr([(option, _key(options[option])) for option in sorted(options)])
         group = groups.setdefault(key, {**options, "params": []})
         group["params"].append((name, param))
     if unused:
@@ -51,6 +50,16 @@ def param_groups(
         )
     return list(groups.values())
 
+
+def _key(value: object) -> str | int:
+    """Parameters with equal options share a group; equal by value, or the same object.
+
+    Not by value where a tensor may be inside: torch prints large ones abridged.
+    """
+    return repr(value) if type(value) in _PLAIN else id(value)
+
+
+_PLAIN = (bool, int, float, str, tuple, list, type(None))
 
 _NORMS = (
     nn.GroupNorm,

@@ -114,11 +114,8 @@ _CHECKS: dict[str, Callable[[str, Any], None]] = {
 
 
 def _check_kernel_choice(group: Group) -> None:
-    if group["fused"]:
-        raise RuntimeError(
-            "fused must be None or False, got True; there is no one-pass kernel in "
-            "this version, use foreach=True"
-        )
+    if group["fused"] and group["foreach"]:
+        raise ValueError("foreach must be None or False with fused=True, got True")
     if group["foreach"] and group["differentiable"]:
         raise ValueError(
             "foreach must be None or False with differentiable=True, got True; "

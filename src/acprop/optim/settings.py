@@ -166,8 +166,8 @@ def _eps_fed(h: Settings, t: Scalar) -> Scalar:
 def record(guard: Tensor, sums: tuple[Tensor, Tensor, Tensor], beta2: float) -> Tensor:
     """Update the guard's memory (n, A, B) with a gradient's (Σg², Σ|g|, max|g|).
 
-        w = Σg² / Σ|g|         n += 1         A += (w² - A)·max(1/n, (1 - β2)/10)
-        B = max(B, max|g|)
+        w = Σg² / Σ|g|         n = n + 1              B = max(B, max|g|)
+        A = max(w², A + (w² - A)·max(1/n, (1 - β2)/10))
 
     A gradient that is zero throughout, or not finite, leaves no trace.
     """
@@ -178,7 +178,8 @@ def record(guard: Tensor, sums: tuple[Tensor, Tensor, Tensor], beta2: float) -> 
     counts = (w > 0) & w.isfinite()
     n = n_old + counts
     pace = n.clamp(min=1).reciprocal().clamp(min=(1 - beta2) / 10)
-    A = torch.where(counts, A_old + (w * w - A_old) * pace, A_old)
+    fallen = A_old + (w * w - A_old) * pace
+    A = torch.where(counts, torch.maximum(w * w, fallen), A_old)
     B = torch.where(counts, torch.maximum(B_old, peak), B_old)
     return torch.stack([n, A, B], dim=-1)
 

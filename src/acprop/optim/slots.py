@@ -68,6 +68,28 @@ def write_param(slot: Slot, x: Tensor) -> None:
         slot.compensation.copy_(x - param.to(x.dtype))
 
 
+def is_dense_alike(slot: Slot) -> bool:
+    """Is everything laid out without gaps, gradient and state like the parameter?
+
+    Then all of it may be walked through in the order of memory.
+    """
+    param = slot.param
+    alike = (slot.grad, slot.exp_avg, slot.exp_avg_sq, slot.max_exp_avg_sq)
+    return (
+        _is_dense(param)
+        and not param.is_complex()
+        and all(t is None or t.stride() == param.stride() for t in alike)
+        and (slot.compensation is None or slot.compensation.stride() == param.stride())
+    )
+
+
+def _is_dense(tensor: Tensor) -> bool:
+    if tensor.is_contiguous():
+        return True
+    layout = {4: torch.channels_last, 5: torch.channels_last_3d}.get(tensor.ndim)
+    return layout is not None and tensor.is_contiguous(memory_format=layout)
+
+
 def whole(partial: Tensor) -> Tensor:
     """The result of a reduction over all shards, where the tensor is a DTensor."""
     full = getattr(partial, "full_tensor", None)

@@ -29,7 +29,7 @@ def update(slots: Sequence[Slot], h: Settings) -> None:
     for slot in slots:
         slot.step.add_(1)
         if slot.param.numel() > 0:
-            _update(slot, h)
+            advance(slot, h)
 
 
 class Memory(NamedTuple):
@@ -38,12 +38,42 @@ class Memory(NamedTuple):
     m: Tensor
     s: Tensor
     top: Tensor | None
-    guard: Tensor | None
 
 
-def _update(slot: Slot, h: Settings) -> None:
+def advance(slot: Slot, h: Settings) -> None:
+    """Move one parameter; its step counter has been advanced."""
     t = step_number(slot.step, slot.exp_avg, h)
-    x, g, memory, past = _read(slot, h)
+    guard = slot.guard
+    if guard is not None and h.differentiable:
+        guard = guard.clone()
+    x, g, memory = read(slot, h, None if guard is None else limit(h, guard))
+    past = [] if slot.past is None else list(slot.past.clone().unbind())
+    window = [*past, g]
+    if guard is not None and h.rule.delay == 0:
+        guard = record(guard, sums(g), h.beta2)
+    c = scalars(h, t, guard)
+    x, memory = move(x, memory, window, h, c)
+    if h.rule.delay > 0:
+        left = window.pop(0)
+        if guard is not None:
+            guard = record(guard, sums(left), h.beta2)
+    write(slot, x, memory)
+    if slot.guard is not None and guard is not None:
+        slot.guard.copy_(guard)
+    if slot.past is not None:
+        slot.past.copy_(torch.stack(window))
+
+
+def read(
+    slot: Slot, h: Settings, bound: Tensor | None
+) -> tuple[Tensor, Tensor, Memory]:
+    """x after weight decay, the gradient as the method sees it, and m, s, top."""
+    x, g = read_param(slot), read_grad(slot)
+    m, s, top = slot.exp_avg, slot.exp_avg_sq, slot.max_exp_avg_sq
+    if h.differentiable:
+        # Autograd remembers what it saw; `write` must not change that afterwards.
+        x, m, s = x.clone(), m.clone(), s.clone()
+        top = None if top is None else top.clone()
     if h.maximize:
         g = -g
     if h.weight_decay != 0:
@@ -51,53 +81,44 @@ def _update(slot: Slot, h: Settings) -> None:
             x = x * (1 - h.lr * h.weight_decay)
         else:
             g = g + h.weight_decay * x
-    if memory.guard is not None:
-        g = _clamp(g, limit(h, memory.guard))
-
-    # Asynchronous means: divide by s before s has heard of this gradient. The order
-    # of the two calls is the whole difference between ACProp and AdaBelief.
-    window = [*past, g]
-    if h.rule.delay == 0:
-        memory = _observe(memory, g, h, h.eps)
-        c = scalars(h, t, memory.guard)
-        memory, x = _descend(memory, x, window, h, c)
-    else:
-        c = scalars(h, t, memory.guard)
-        memory, x = _descend(memory, x, window, h, c)
-        memory = _observe(memory, window.pop(0), h, c.eps_fed)
-    _write(slot, x, memory, window)
+    if bound is not None:
+        # An infinity passes: an overflow must be seen, not made an ordinary step.
+        g = torch.where(g.isinf(), g, clamp(g, bound))
+    return x, g, Memory(m, s, top)
 
 
-def _read(slot: Slot, h: Settings) -> tuple[Tensor, Tensor, Memory, list[Tensor]]:
-    x, g = read_param(slot), read_grad(slot)
-    memory = Memory(slot.exp_avg, slot.exp_avg_sq, slot.max_exp_avg_sq, slot.guard)
-    past = [] if slot.past is None else list(slot.past.clone().unbind())
-    if h.differentiable:
-        # Autograd remembers what it saw; `_write` must not change that afterwards.
-        x = x.clone()
-        memory = Memory(*(None if v is None else v.clone() for v in memory))  # type: ignore[arg-type]
-    return x, g, memory, past
-
-
-def _write(slot: Slot, x: Tensor, memory: Memory, past: list[Tensor]) -> None:
+def write(slot: Slot, x: Tensor, memory: Memory) -> None:
+    """The way back of `read`."""
     write_param(slot, x)
     slot.exp_avg.copy_(memory.m)
     slot.exp_avg_sq.copy_(memory.s)
     if slot.max_exp_avg_sq is not None and memory.top is not None:
         slot.max_exp_avg_sq.copy_(memory.top)
-    if slot.guard is not None and memory.guard is not None:
-        slot.guard.copy_(memory.guard)
-    if slot.past is not None:
-        slot.past.copy_(torch.stack(past))
 
 
-def _clamp(g: Tensor, bound: Tensor) -> Tensor:
-    # An infinity passes: an overflow must be seen, not made an ordinary large step.
-    return torch.where(g.isinf(), g, g.clamp(-bound, bound))
+def move(
+    x: Tensor, memory: Memory, window: list[Tensor], h: Settings, c: Scalars
+) -> tuple[Tensor, Memory]:
+    """Take the step, and let m and s hear of the oldest gradient of the window.
+
+    Asynchronous means: divide by s before s has heard of this gradient. The order of
+    the two calls is the whole difference between ACProp and AdaBelief.
+    """
+    if h.rule.delay == 0:
+        memory = _observe(memory, window[0], h, h.eps)
+        return _descend(x, memory, window, h, c)
+    x, memory = _descend(x, memory, window, h, c)
+    return x, _observe(memory, window[0], h, c.eps_fed)
+
+
+def sums(g: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Σg², Σ|g| and max|g|, for the guard."""
+    size = g.abs()
+    return whole((g * g).sum()), whole(size.sum()), whole(size.amax())
 
 
 def _observe(memory: Memory, g: Tensor, h: Settings, eps_fed: Scalar) -> Memory:
-    """Let m, s and the guard hear of one gradient."""
+    """Let m and s hear of one gradient."""
     m = h.beta1 * memory.m + (1 - h.beta1) * g
     r = g
     if h.rule.centered:
@@ -108,17 +129,12 @@ def _observe(memory: Memory, g: Tensor, h: Settings, eps_fed: Scalar) -> Memory:
     s = h.beta2 * memory.s + (1 - h.beta2) * r2
     if h.convention.eps_placement == "accumulated":
         s = s + eps_fed
-    guard = memory.guard
-    if guard is not None:
-        size = g.abs()
-        sums = whole((g * g).sum()), whole(size.sum()), whole(size.amax())
-        guard = record(guard, sums, h.beta2)
-    return Memory(m, s, memory.top, guard)
+    return Memory(m, s, memory.top)
 
 
 def _descend(
-    memory: Memory, x: Tensor, window: list[Tensor], h: Settings, c: Scalars
-) -> tuple[Memory, Tensor]:
+    x: Tensor, memory: Memory, window: list[Tensor], h: Settings, c: Scalars
+) -> tuple[Tensor, Memory]:
     """Divide the numerator by the root of what s has seen so far, and move x."""
     s, top = memory.s, memory.top
     if top is not None and h.convention.amsgrad == "raw":
@@ -135,12 +151,10 @@ def _descend(
     d = numerator / denominator
     if h.convention.first_step == "sgd":
         d = where(c.unseen, numerator, d)
-    if c.bound is not None:
-        d = clamp(d, c.bound)
-    x = x - h.lr * d
+    x = x - h.lr * clamp(d, c.bound)
     if h.constraint is not None:
         x = h.constraint.project(x, denominator)
-    return memory._replace(top=top), x
+    return x, memory._replace(top=top)
 
 
 def _numerator(m: Tensor, window: list[Tensor], h: Settings) -> Tensor:

@@ -9,16 +9,17 @@ import ctypes
 import functools
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from acprop import native
-from acprop.optim.settings import Settings
-from acprop.optim.slots import Slot
+from acprop.optim.settings import Settings, settings_of
+from acprop.optim.slots import Slot, is_dense_alike
 
-_NAMES = {getattr(torch, name): code for name, code in native.DTYPES.items()}
+_CODES = {getattr(torch, name): code for name, code in native.DTYPES.items()}
 
 
 def refuses_settings(h: Settings) -> str | None:
@@ -26,41 +27,96 @@ def refuses_settings(h: Settings) -> str | None:
     if native.load() is None:
         return native.why_not()
     if h.on_device or h.differentiable:
-        return "it cannot be captured or differentiated"
+        return "it can be neither captured nor differentiated"
     if h.rule.delay > 1:
-        return "it keeps no window of gradients; delay must be 0 or 1"
+        return f"its delay is 0 or 1, got {h.rule.delay}"
     if h.rule.reduction is not None:
-        return "it has no reduction over the tensor"
+        return f"it has no reduction, got {h.rule.reduction!r}"
     if h.constraint is not None:
-        return "it has no constraint"
+        return f"it has no constraint, got {h.constraint!r}"
+    return None
+
+
+def refuses_param(param: Tensor) -> str | None:
+    """Why this parameter is left to the other kernels; None if it is not."""
+    if type(param) not in (Tensor, torch.nn.Parameter) or param.device.type != "cpu":
+        kind = f"{type(param).__name__} on {param.device}"
+        return f"it needs plain tensors on the CPU, got {kind}"
+    if param.dtype not in _CODES:
+        return f"it needs real floating-point parameters, got {param.dtype}"
     return None
 
 
 def refuses(slot: Slot) -> str | None:
     """Why this tensor is left to the other kernels; None if it is not."""
-    param, grad = slot.param, slot.grad
-    if type(param) not in (Tensor, torch.nn.Parameter) or param.device.type != "cpu":
-        return (
-            f"it needs plain CPU tensors, got {type(param).__name__} on {param.device}"
-        )
-    if param.dtype not in _NAMES or grad.dtype != param.dtype:
-        return f"it needs real floating point, got {param.dtype}"
+    if (reason := refuses_param(slot.param)) is not None:
+        return reason
+    if slot.grad.dtype != slot.param.dtype or slot.grad.is_neg():
+        return f"it needs plain gradients like the parameter, got {slot.grad.dtype}"
     if slot.step.device.type != "cpu":
-        return "it needs the step counter on the CPU"
-    alike = [grad, slot.exp_avg, slot.exp_avg_sq]
-    alike += [t for t in (slot.max_exp_avg_sq, slot.compensation) if t is not None]
-    if not _is_dense(param) or any(t.stride() != param.stride() for t in alike):
-        return "it needs dense tensors, gradient and state laid out like the parameter"
-    if grad.is_neg():
-        return "it needs a gradient that is not a negated view"
+        return f"it needs the step counter on the CPU, got {slot.step.device}"
+    if not is_dense_alike(slot):
+        return "it needs dense tensors, with gradient and state laid out alike"
     return None
 
 
-def _is_dense(tensor: Tensor) -> bool:
-    if tensor.is_contiguous():
-        return True
-    layout = {4: torch.channels_last, 5: torch.channels_last_3d}.get(tensor.ndim)
-    return layout is not None and tensor.is_contiguous(memory_format=layout)
+class GroupPlan:
+    """A whole parameter group for the C kernel, ready to be run again and again."""
+
+    def __init__(self, group: dict[str, Any], slots: Sequence[Slot]) -> None:
+        kinds: dict[tuple[torch.dtype, torch.dtype], list[Slot]] = {}
+        for slot in slots:
+            kinds.setdefault((slot.param.dtype, slot.step.dtype), []).append(slot)
+        self._parts = [Plan(same) for same in kinds.values()]
+        self._n_params = len(group["params"])
+        self._silent = [p for p in group["params"] if p.grad is None]
+        self._read_options(group)
+
+    def _read_options(self, group: dict[str, Any]) -> None:
+        self._options = _OPTIONS(group)
+        h = settings_of(group)
+        self._refused = refuses_settings(h) is not None
+        for part in self._parts:
+            part.set_options(h)
+
+    def is_current(self, group: dict[str, Any], state: Mapping[Tensor, Any]) -> bool:
+        """May `run` be called? False if a new plan has to be made."""
+        if _OPTIONS(group) != self._options:
+            self._read_options(group)
+        return (
+            not self._refused
+            and len(group["params"]) == self._n_params
+            and all(p.grad is None for p in self._silent)
+            and all(part.is_current(state) for part in self._parts)
+        )
+
+    def run(self, group: dict[str, Any], unscale: float) -> None:
+        """Advance all tensors of the group by one step."""
+        lr = float(group["lr"])
+        for part in self._parts:
+            part.run(lr, unscale)
+
+
+# All options but lr, which changes most often and is handed over at every step.
+_OPTIONS = itemgetter(
+    "betas",
+    "eps",
+    "weight_decay",
+    "convention",
+    "decoupled_weight_decay",
+    "amsgrad",
+    "centered",
+    "delay",
+    "numerator",
+    "reduction",
+    "clip",
+    "constraint",
+    "maximize",
+    "foreach",
+    "fused",
+    "capturable",
+    "differentiable",
+)
 
 
 class Plan:
@@ -118,13 +174,17 @@ class Plan:
             and not any(map(Tensor.is_neg, grads))
         )
 
-    def run(self, h: Settings, unscale: float = 1.0) -> None:
+    def set_options(self, h: Settings) -> None:
+        """Take over the options of the group."""
+        self._settings = _settings(h, self._dtype, self._step_is_double)
+
+    def run(self, lr: float, unscale: float) -> None:
         """Advance all tensors by one step."""
-        settings = _settings(h, self._dtype, self._step_is_double, unscale)
+        settings = self._settings
+        settings.lr, settings.unscale = lr, unscale
         library = native.load()
         assert library is not None  # `refuses_settings` has asked
-        parallel = _parallel_for()
-        if library.acprop_step(self._address, ctypes.addressof(settings), parallel):
+        if library.acprop_step(self._address, ctypes.addressof(settings), _pool()):
             raise MemoryError("acprop's native step found no memory for its sums")
         # Autograd must learn of a write it did not see: a graph that saved one of the
         # parameters would otherwise go back through the wrong values.
@@ -139,12 +199,9 @@ def _starts(columns: "dict[str, array[int]]") -> dict[str, int]:
     return {name: column.buffer_info()[0] for name, column in columns.items()}
 
 
-def _settings(
-    h: Settings, dtype: torch.dtype, step_is_double: bool, unscale: float
-) -> native.Settings:
+def _settings(h: Settings, dtype: torch.dtype, step_is_double: bool) -> native.Settings:
     c = h.convention
     return native.Settings(
-        lr=float(h.lr),
         beta1=h.beta1,
         beta2=h.beta2,
         eps=h.eps,
@@ -153,8 +210,7 @@ def _settings(
         kappa=c.kappa,
         n0=c.n0,
         clamp=c.clamp,
-        unscale=unscale,
-        dtype=_NAMES[dtype],
+        dtype=_CODES[dtype],
         step_is_double=step_is_double,
         centered=h.rule.centered,
         delay=h.rule.delay,
@@ -172,7 +228,7 @@ def _settings(
 
 
 @functools.cache
-def _parallel_for() -> int | None:
+def _pool() -> int | None:
     """torch's own thread pool, as a C function; None runs on the calling thread."""
     # Looked up through torch's extension module, whose dependencies hold it.
     function = getattr(ctypes.CDLL(torch._C.__file__), "torch_parallel_for", None)  # pyright: ignore[reportPrivateUsage]
