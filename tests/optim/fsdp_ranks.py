@@ -4,6 +4,7 @@ Each rank compares the sharded run with a run on whole parameters that it makes 
 so a rank that exits with 0 has seen them agree.
 """
 
+import os
 import sys
 
 import torch
@@ -82,7 +83,11 @@ def main(folder: str) -> None:
             train(model, fresh, range(6, 9))
             train(plain, plain_opt, range(6, 9))
             check(model, plain, f"{what}, after loading")
+    dist.barrier()
     dist.destroy_process_group()
+    # Not a return: on a busy machine torch's threads may still run when the
+    # interpreter ends, and abort a process that has nothing more to say.
+    os._exit(0)
 
 
 if __name__ == "__main__":

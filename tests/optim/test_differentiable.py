@@ -109,7 +109,7 @@ def test_every_option_has_the_derivatives_of_finite_differences(rule, option):
 @each_class
 def test_a_differentiable_step_is_the_same_step(cls):
     differentiable = cls([p.clone() for p in plain_params()], differentiable=True)
-    plain = cls(plain_params())
+    plain = cls(plain_params(), foreach=False)
     exactly(snapshot(walk(differentiable, 3)), snapshot(walk(plain, 3)))
 
 

@@ -48,18 +48,37 @@ def test_foreach_does_not_mind_gradients_laid_out_unlike_their_parameters(case):
     up_to_rounding(snapshot(foreach), snapshot(loop))
 
 
-@pytest.mark.parametrize(
-    ("choice", "expected"), [(None, "loop"), (False, "loop"), (True, "foreach")]
-)
-@each_class
-def test_the_kernel_is_the_callers_choice_and_the_loop_on_the_cpu(
-    cls, choice, expected, monkeypatch
-):
+def watch_kernels(monkeypatch) -> list[str]:
+    """The names of the kernels that are called, none of which does anything."""
     used = []
-    for name in ("loop", "foreach"):
+    for name in ("loop", "blocked", "foreach"):
         kernel = getattr(base, name)
         monkeypatch.setattr(kernel, "update", lambda *_, name=name: used.append(name))
-    walk(cls(plain_params(), foreach=choice), 1)
+    monkeypatch.setattr(base.native.GroupPlan, "run", lambda *_: used.append("native"))
+    return used
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ({}, "native"),
+        ({"fused": True}, "native"),
+        ({"fused": True, "foreach": False}, "native"),
+        ({"fused": False}, "blocked"),
+        ({"foreach": False}, "loop"),
+        ({"foreach": True}, "foreach"),
+        ({"constraint": acprop.Box(-1.0, 1.0)}, "blocked"),
+        ({"capturable": True}, "blocked"),
+        ({"differentiable": True}, "loop"),
+    ],
+    ids=str,
+)
+@each_class
+def test_the_kernel_is_the_callers_choice_and_native_on_the_cpu(
+    cls, choice, expected, monkeypatch
+):
+    used = watch_kernels(monkeypatch)
+    walk(cls(plain_params(), **choice), 1)
     assert used == [expected]
 
 
@@ -70,11 +89,9 @@ def test_the_kernel_is_the_callers_choice_and_the_loop_on_the_cpu(
 def test_where_torch_prefers_foreach_it_is_the_default(
     cls, differentiable, expected, monkeypatch
 ):
-    """As on an accelerator, which this machine has not."""
-    used = []
-    for name in ("loop", "foreach"):
-        kernel = getattr(base, name)
-        monkeypatch.setattr(kernel, "update", lambda *_, name=name: used.append(name))
+    """As on an accelerator, which this machine has not, nor the native kernel."""
+    used = watch_kernels(monkeypatch)
+    monkeypatch.setattr(base.native, "refuses", lambda _: "not here")
     monkeypatch.setattr(
         import_module("torch.optim.optimizer"),  # torch.optim deletes the attribute
         "_get_foreach_kernels_supported_devices",

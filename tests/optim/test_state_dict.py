@@ -55,7 +55,8 @@ def test_a_fresh_optimizer_continues_from_a_file_to_the_last_bit(case):
 
 @each_class
 def test_tensors_of_every_kind_continue_from_memory_to_the_last_bit(cls):
-    optimizer = walk(cls(mixed_params(), amsgrad=True), 3)
+    # Not native: of a view with gaps the copy has none, and would get that kernel.
+    optimizer = walk(cls(mixed_params(), amsgrad=True, fused=False), 3)
     fresh = cls(copies(optimizer))
     fresh.load_state_dict(deepcopy(optimizer.state_dict()))
     later = range(3, 6)
@@ -169,8 +170,6 @@ def lacking(option, optimizer):
         ({"amsgrad": True}, "max_exp_avg_sq", (4,)),
         ({"convention": "guarded"}, "guard", (3,)),
         ({"delay": 3}, "past", (2, 4)),
-        ({}, "exp_avg", (4,)),
-        ({}, "exp_avg_sq", (4,)),
     ],
     ids=str,
 )
@@ -305,12 +304,21 @@ def test_a_checkpoint_of_other_groups_is_refused(cls):
     assert all(not state for state in short.state.values())
 
 
-@each_kernel
 @each_class
-def test_state_of_parameters_in_another_order_is_not_broadcast(cls, foreach):
-    """torch does not look at shapes when it loads; the step must not either guess."""
+def test_state_of_parameters_in_another_order_is_refused(cls):
+    """torch does not look at shapes when it loads, and would fail at the next step."""
     saved = walk(cls(plain_params()), 2).state_dict()
-    shuffled = cls(plain_params()[::-1], foreach=foreach)
-    shuffled.load_state_dict(saved)
-    with pytest.raises(RuntimeError, match=r"shape|size|expand"):
-        walk(shuffled, 1)
+    shuffled = cls(plain_params()[::-1])
+    with pytest.raises(ValueError, match="must have exp_avg of parameter 0 in the sh"):
+        shuffled.load_state_dict(saved)
+    assert not shuffled.state
+
+
+@each_class
+def test_state_of_a_method_without_m_and_s_is_refused(cls):
+    """Going on with s = 0 at a late step would be a huge step."""
+    saved = walk(torch.optim.RMSprop(plain_params()), 2).state_dict()
+    fresh = cls(plain_params())
+    with pytest.raises(ValueError, match="must hold exp_avg and exp_avg_sq of par"):
+        fresh.load_state_dict(saved)
+    assert not fresh.state

@@ -46,8 +46,8 @@ class FamilyOptimizer(Optimizer):
         if isinstance(param_group, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
             options = checked({**self.defaults, **param_group})
             params = param_group["params"]
-            params = [params] if isinstance(params, Tensor) else list(params)
-            if options["fused"]:
+            if options["fused"] and not isinstance(params, Tensor | set):
+                params = list(params)
                 _demand_native(options, params)
             param_group = {**options, "params": params}
         super().add_param_group(param_group)
@@ -220,21 +220,21 @@ class FamilyOptimizer(Optimizer):
         found_inf = getattr(self, "found_inf", None)
         if found_inf is not None and found_inf.item():
             return loss
-        # All groups are looked at before the first parameter moves.
-        for run in [self._prepare(i) for i in range(len(self.param_groups))]:
+        # All groups are looked at before the first state is made or parameter moved.
+        n_groups = len(self.param_groups)
+        for i in range(n_groups):
+            self._check_gradients(i)
+        for run in [self._prepare(i) for i in range(n_groups)]:
             run()
         return loss
 
     def _prepare(self, i: int) -> Callable[[], None]:
-        """Check a group's gradients and choose its kernel; nothing moves yet."""
+        """Choose a group's kernel; nothing moves yet."""
         group = self.param_groups[i]
-        if group["error_if_nonfinite"]:
-            self._check_finite(i)
         scale = getattr(self, "grad_scale", None)  # only where `fused` was demanded
         unscale = 1.0 if scale is None else 1 / scale.item()
-        plan = self._plans.pop(i, None)
-        if plan is None or not plan.is_current(group, self.state):
-            self._check_dense(i)
+        plan = self._plans.get(i)
+        if plan is None:
             slots = self._slots(group)
             h = settings_of(group)
             plan, rest = _plan(group, slots, h)
@@ -242,8 +242,19 @@ class FamilyOptimizer(Optimizer):
                 return partial(_kernel(group, rest), rest, h)
             if rest:
                 return partial(_run_both, plan, group, _kernel(group, rest), rest, h)
-        self._plans[i] = plan
+            self._plans[i] = plan
         return partial(plan.run, group, unscale)
+
+    def _check_gradients(self, i: int) -> None:
+        """Refuse what cannot be used; forget a plan that is no longer true."""
+        group, plan = self.param_groups[i], self._plans.get(i)
+        if plan is not None and not plan.is_current(group, self.state):
+            plan = None
+            del self._plans[i]
+        if plan is None:  # a plan has only plain dense gradients
+            self._check_dense(i)
+        if group["error_if_nonfinite"]:
+            self._check_finite(i)
 
     def _slots(self, group: Group) -> list[Slot]:
         fields: tuple[list[Any], ...] = ([], [], [], [], [], [], [], [], [])
@@ -260,7 +271,6 @@ class FamilyOptimizer(Optimizer):
                 )
 
     def _check_finite(self, i: int) -> None:
-        self._check_dense(i)
         for name, grad in self._gradients(i):
             if not bool(grad.isfinite().all()):
                 raise RuntimeError(
