@@ -2,9 +2,14 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "half.h"
 #include "isa.h"
+
+#ifdef HAVE_X86_LEVELS
+#include <immintrin.h>
+#endif
 
 /* Tensors are cut into chunks, which are never shared between threads and are the
    unit of summation; chunks are worked off in blocks that stay in the L1 cache. */
@@ -48,17 +53,28 @@ struct job {
 #define NAME(name) NAME3(name, ISA, REAL)
 
 #define ISA base
+#define VECTOR_BYTES 16
+#ifdef HAVE_X86_LEVELS
+#define ROOTS_FLOAT(v) _mm_sqrt_ps((__m128)(v))
+#define ROOTS_DOUBLE(v) _mm_sqrt_pd((__m128d)(v))
+#endif
 #include "step_types.inc"
 #undef ISA
 
 #ifdef HAVE_X86_LEVELS
 AVX2_BEGIN
 #define ISA avx2
+#define VECTOR_BYTES 32
+#define ROOTS_FLOAT(v) _mm256_sqrt_ps((__m256)(v))
+#define ROOTS_DOUBLE(v) _mm256_sqrt_pd((__m256d)(v))
 #include "step_types.inc"
 #undef ISA
 ISA_END
 AVX512_BEGIN
 #define ISA avx512
+#define VECTOR_BYTES 64
+#define ROOTS_FLOAT(v) _mm512_sqrt_ps((__m512)(v))
+#define ROOTS_DOUBLE(v) _mm512_sqrt_pd((__m512d)(v))
 #include "step_types.inc"
 #undef ISA
 ISA_END

@@ -17,6 +17,8 @@ from torch.optim.optimizer import (
     StateDict,
     _default_to_fused_or_foreach,  # pyright: ignore[reportPrivateUsage]
     _get_scalar_dtype,  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType]
+    _global_optimizer_post_hooks,  # pyright: ignore[reportPrivateUsage]
+    _global_optimizer_pre_hooks,  # pyright: ignore[reportPrivateUsage]
     _use_grad_for_differentiable,  # pyright: ignore[reportPrivateUsage]
 )
 
@@ -200,13 +202,39 @@ class FamilyOptimizer(Optimizer):
     @overload
     def step(self, closure: Callable[[], float]) -> float: ...
 
-    @_use_grad_for_differentiable
     def step(self, closure: Callable[[], float] | None = None) -> float | None:
         """Perform one step.
 
         Args:
             closure: reevaluates the model and returns the loss.
         """
+        if closure is None and not torch.compiler.is_compiling() and self._is_lean():
+            for i, group in enumerate(self.param_groups):
+                self._plans[i].run(group, 1.0)
+            return None
+        return self._full_step(closure)
+
+    # Hooks, profiler and autograd are looked after by `_full_step`, not around `step`.
+    step.hooked = True  # pyright: ignore[reportFunctionMemberAccess]
+
+    def _is_lean(self) -> bool:
+        """Is there nothing to do but to call C again? Small models feel the rest."""
+        return (
+            len(self._plans) == len(self.param_groups)
+            and not (self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks)
+            and not (_global_optimizer_pre_hooks or _global_optimizer_post_hooks)
+            and not torch.autograd._profiler_enabled()  # pyright: ignore
+            and not hasattr(self, "found_inf")
+            and not any(group["error_if_nonfinite"] for group in self.param_groups)
+            and all(
+                self._plans[i].is_current(group, self.state)
+                for i, group in enumerate(self.param_groups)
+            )
+        )
+
+    @Optimizer.profile_hook_step
+    @_use_grad_for_differentiable
+    def _full_step(self, closure: Callable[[], float] | None) -> float | None:
         self._accelerator_graph_capture_health_check()
         loss = None
         if closure is not None:
@@ -237,7 +265,7 @@ class FamilyOptimizer(Optimizer):
         if plan is None:
             slots = self._slots(group)
             h = settings_of(group)
-            plan, rest = _plan(group, slots, h)
+            plan, rest = _plan(group, slots, h, self.state)
             if plan is None:
                 return partial(_kernel(group, rest), rest, h)
             if rest:
@@ -312,7 +340,7 @@ _NOT_FUSED = "fused must be None or False, got True; of the native kernel: {}"
 
 
 def _plan(
-    group: Group, slots: list[Slot], h: Settings
+    group: Group, slots: list[Slot], h: Settings, state: native.State
 ) -> tuple[native.GroupPlan | None, list[Slot]]:
     """What the native kernel takes, and what it leaves to another."""
     wanted = group["fused"] or (group["fused"] is None and group["foreach"] is None)
@@ -328,7 +356,7 @@ def _plan(
     rest = [s for s, r in zip(slots, reasons, strict=True) if r is not None]
     if group["fused"] and rest:
         raise RuntimeError(_NOT_FUSED.format(next(filter(None, reasons))))
-    return (native.GroupPlan(group, taken) if taken else None), rest
+    return (native.GroupPlan(group, taken, state) if taken else None), rest
 
 
 @cache

@@ -9,7 +9,7 @@ import ctypes
 import functools
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import torch
@@ -19,6 +19,8 @@ from acprop import native
 from acprop.optim.settings import Settings, settings_of
 from acprop.optim.slots import Slot, is_dense_alike
 
+State = Mapping[Tensor, dict[str, Any]]
+_DTYPE = attrgetter("dtype")
 _CODES = {getattr(torch, name): code for name, code in native.DTYPES.items()}
 
 
@@ -63,11 +65,15 @@ def refuses(slot: Slot) -> str | None:
 class GroupPlan:
     """A whole parameter group for the C kernel, ready to be run again and again."""
 
-    def __init__(self, group: dict[str, Any], slots: Sequence[Slot]) -> None:
+    def __init__(
+        self, group: dict[str, Any], slots: Sequence[Slot], state: State
+    ) -> None:
         kinds: dict[tuple[torch.dtype, torch.dtype], list[Slot]] = {}
         for slot in slots:
             kinds.setdefault((slot.param.dtype, slot.step.dtype), []).append(slot)
-        self._parts = [Plan(same) for same in kinds.values()]
+        self._parts = [Plan(same, state) for same in kinds.values()]
+        # Which dicts there are, without hashing a parameter: that is slow.
+        self._states = list(map(id, state.values()))
         self._n_params = len(group["params"])
         self._silent = [p for p in group["params"] if p.grad is None]
         self._read_options(group)
@@ -79,15 +85,16 @@ class GroupPlan:
         for part in self._parts:
             part.set_options(h)
 
-    def is_current(self, group: dict[str, Any], state: Mapping[Tensor, Any]) -> bool:
+    def is_current(self, group: dict[str, Any], state: State) -> bool:
         """May `run` be called? False if a new plan has to be made."""
         if _OPTIONS(group) != self._options:
             self._read_options(group)
         return (
             not self._refused
             and len(group["params"]) == self._n_params
+            and list(map(id, state.values())) == self._states
             and all(p.grad is None for p in self._silent)
-            and all(part.is_current(state) for part in self._parts)
+            and all(part.is_current() for part in self._parts)
         )
 
     def run(self, group: dict[str, Any], unscale: float) -> None:
@@ -122,55 +129,53 @@ _OPTIONS = itemgetter(
 class Plan:
     """Tensors of one type that `refuses` lets pass, with their addresses."""
 
-    def __init__(self, slots: Sequence[Slot]) -> None:
+    def __init__(self, slots: Sequence[Slot], state: State) -> None:
         first = slots[0]
         self.params = [slot.param for slot in slots]
+        self._states = [state[param] for param in self.params]
         self._dtype = first.param.dtype
         self._step_is_double = first.step.dtype == torch.float64
         self._odd = [i for i, p in enumerate(self.params) if not p.is_contiguous()]
-        columns: dict[str, array[int]] = {}
+        columns: dict[str, list[int]] = {}
         for name in Slot._fields:
             tensors = [getattr(slot, name) for slot in slots]
             if tensors[0] is not None and name != "past":
                 columns[name] = _addresses(tensors)
-        self._columns = columns
-        self._state = [name for name in columns if name not in ("param", "grad")]
-        self._numel = array("q", (p.numel() for p in self.params))
-        self._table = native.Table(
-            n=len(slots), numel=self._numel.buffer_info()[0], **_starts(columns)
-        )
+        self._param = columns.pop("param")
+        self._state = {n: column for n, column in columns.items() if n != "grad"}
+        # The same as C reads it; the arrays must live as long as the table.
+        columns["param"] = self._param
+        columns["numel"] = [p.numel() for p in self.params]
+        self._arrays = {n: array("Q", column) for n, column in columns.items()}
+        starts = {n: column.buffer_info()[0] for n, column in self._arrays.items()}
+        self._table = native.Table(n=len(slots), **starts)
         self._address = ctypes.addressof(self._table)
 
-    def is_current(self, state: Mapping[Tensor, Any]) -> bool:
+    def is_current(self) -> bool:
         """Look at every address again; False if more than the gradients has moved."""
-        params, columns = self.params, self._columns
         try:
-            grads: list[Any] = [p.grad for p in params]
-            states = [state[p] for p in params]
+            grads: list[Any] = [p.grad for p in self.params]
             found = _addresses(grads)  # a TypeError where there is no gradient now
-            if _addresses(params) != columns["param"]:
+            if _addresses(self.params) != self._param:
                 return False
-            for name in self._state:
-                if _addresses([s[name] for s in states]) != columns[name]:
+            for name, column in self._state.items():
+                if _addresses([s[name] for s in self._states]) != column:
                     return False
         except (KeyError, TypeError, RuntimeError):
             return False
         # Also at an old address: it may be another tensor's by now.
         if not self._fit(grads):
             return False
-        columns["grad"] = found
-        self._table.grad = found.buffer_info()[0]
+        self._arrays["grad"] = array("Q", found)
+        self._table.grad = self._arrays["grad"].buffer_info()[0]
         return True
 
     def _fit(self, grads: list[Tensor]) -> bool:
         """Are new gradients laid out as the C code will read them?"""
-        for i in self._odd:
-            if grads[i].stride() != self.params[i].stride():
-                return False
-        contiguous = sum(map(Tensor.is_contiguous, grads))
         return (
-            contiguous >= len(grads) - len(self._odd)
-            and all(g.dtype == self._dtype for g in grads)
+            sum(map(Tensor.is_contiguous, grads)) >= len(grads) - len(self._odd)
+            and all(grads[i].stride() == self.params[i].stride() for i in self._odd)
+            and set(map(_DTYPE, grads)) == {self._dtype}
             and not any(map(Tensor.is_neg, grads))
         )
 
@@ -191,12 +196,8 @@ class Plan:
         torch.autograd.graph.increment_version(self.params)
 
 
-def _addresses(tensors: Iterable[Tensor]) -> "array[int]":
-    return array("Q", map(Tensor.data_ptr, tensors))
-
-
-def _starts(columns: "dict[str, array[int]]") -> dict[str, int]:
-    return {name: column.buffer_info()[0] for name, column in columns.items()}
+def _addresses(tensors: Iterable[Tensor]) -> list[int]:
+    return list(map(Tensor.data_ptr, tensors))
 
 
 def _settings(h: Settings, dtype: torch.dtype, step_is_double: bool) -> native.Settings:
