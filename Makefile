@@ -30,6 +30,7 @@ test-all: setup  ## the tests, slow ones included
 
 perf: setup  ## speed, as ratios measured in one run
 	$(BIN)/python perf/step.py
+	$(BIN)/python perf/sweep.py
 
 reproduce: setup  ## repeat everything the project claims so far
 	$(BIN)/python scripts/write_golden.py --check

@@ -17,6 +17,7 @@ import torch
 import acprop
 from acprop import rule
 from acprop.optim.base import FamilyOptimizer
+from acprop.optim.kernels import blocked
 from acprop.reference import Hyper, State, step
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -41,8 +42,9 @@ PLAIN = {
     "error_if_nonfinite": False,
 }
 
-both_kernels = pytest.mark.parametrize(
-    "foreach", [False, True], ids=["loop", "foreach"]
+# None is the native kernel, and blocks for what that leaves out.
+every_kernel = pytest.mark.parametrize(
+    "foreach", [False, True, None], ids=["loop", "foreach", "native"]
 )
 
 
@@ -80,7 +82,7 @@ every_case = pytest.mark.parametrize(
 )
 
 
-@both_kernels
+@every_kernel
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @every_case
 def test_every_kernel_walks_the_golden_trajectories(case, dtype, foreach):
@@ -88,14 +90,20 @@ def test_every_kernel_walks_the_golden_trajectories(case, dtype, foreach):
     check_case(case, dtype, foreach=foreach)
 
 
-@both_kernels
+@every_case
+def test_blocks_walk_the_golden_trajectories(case, monkeypatch):
+    monkeypatch.setattr(blocked, "BLOCK", 2)
+    check_case(case, torch.float64, fused=False)
+
+
+@every_kernel
 @every_case
 def test_a_step_counter_that_is_a_tensor_loses_no_digits(case, foreach):
     """In float32 1 - 0.999^1 cancels; graph capture makes tensors of all scalars."""
     check_case(case, torch.float32, foreach=foreach, capturable=True)
 
 
-@both_kernels
+@every_kernel
 @pytest.mark.parametrize("case", AUTHORS, ids=lambda case: str(case["settings"]))
 def test_the_authors_convention_walks_the_authors_trajectories(case, foreach):
     """juntang-zhuang/ACProp-Optimizer, rectification off, in float64."""
@@ -128,7 +136,7 @@ def gradients(n_steps: int) -> np.ndarray:
     return gs
 
 
-@both_kernels
+@every_kernel
 @pytest.mark.parametrize(("eps", "weight_decay"), [(1e-16, 0.0), (1e-3, 0.1)])
 @pytest.mark.parametrize("betas", [(0.9, 0.999), (0.5, 0.9), (0.0, 0.99)])
 def test_the_optax_convention_is_optax(betas, eps, weight_decay, foreach):
@@ -153,7 +161,7 @@ def test_the_optax_convention_is_optax(betas, eps, weight_decay, foreach):
     assert jnp.zeros(1).dtype == jnp.float32  # the switch to 64 bits has not leaked
 
 
-@both_kernels
+@every_kernel
 @pytest.mark.parametrize(
     "schedule",
     [lambda _: 1e-3, lambda t: 1e-2 / t**0.5, lambda t: 1e-2 * (t % 10)],
@@ -183,7 +191,7 @@ CLASSES = [
 ]
 
 
-@both_kernels
+@every_kernel
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_a_named_class_is_its_group_and_nothing_more(cls, foreach):
     """So what the vectors say of a rule, they say of the class."""

@@ -50,11 +50,18 @@ class Sweep:
 
 
 def distances(
-    problems: Sequence[Problem], sweep: Sweep, *, engine: Engine = "auto"
+    problems: Sequence[Problem],
+    sweep: Sweep,
+    *,
+    engine: Engine = "auto",
+    threads: int | None = None,
 ) -> Floats:
     """The mean of |x - x*| over the last steps: [rule, alpha0, problem, beta2].
 
     All problems must be of one family: the same interval, start and optimum.
+
+    threads: how many problems the native engine works on at once; None is one for
+        each core. The numpy engine has one only.
     """
     if engine == "auto":
         engine = "native" if _has_native(sweep) else "numpy"
@@ -64,7 +71,7 @@ def distances(
         reason = native.why_not() or "it has no delay above 1 and no reduction"
         raise RuntimeError(f"engine must be 'numpy' here, got 'native': {reason}")
     # ctypes lets go of the interpreter's lock, so threads are enough.
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(os.cpu_count() if threads is None else threads) as pool:
         parts = list(pool.map(_distances_native, problems, repeat(sweep)))
     return np.stack(parts, axis=2)
 

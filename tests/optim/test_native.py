@@ -1,0 +1,344 @@
+"""The C kernel: the same steps as the loop, at any split, and never at an old address.
+
+The bits of a sum depend on its order, so guarded runs are compared with the loop up to
+rounding; everything else, and the native kernel with itself, to the last bit.
+"""
+
+import warnings
+
+import pytest
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import acprop
+from acprop import native
+from acprop.optim.kernels import blocked
+from acprop.rule import CONVENTIONS
+
+from .walks import exactly, leaf, plain_params, snapshot, up_to_rounding, walk
+
+pytestmark = pytest.mark.skipif(native.load() is None, reason=str(native.why_not()))
+
+DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+# Large enough for several chunks and bins, and for a last vector that is not full.
+SIZES = (70_001, 40_000, 17, 1, 0)
+
+
+def large_params(dtype=torch.float32):
+    torch.manual_seed(0)
+    return [leaf(torch.randn(size).to(dtype)) for size in SIZES]
+
+
+@pytest.fixture
+def _two_threads():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+    native.load().acprop_use_isa(-1)
+
+
+def options_of(convention):
+    return {"convention": convention, "eps": 1e-3, "weight_decay": 0.1}
+
+
+@pytest.mark.usefixtures("_two_threads")
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_neither_threads_nor_instruction_sets_change_a_bit(convention, dtype):
+    runs = []
+    for n_threads, isa in ((1, 2), (2, 2), (2, 1), (1, 0)):
+        torch.set_num_threads(n_threads)
+        native.load().acprop_use_isa(isa)
+        opt = acprop.ACProp(large_params(dtype), **options_of(convention))
+        runs.append(snapshot(walk(opt, 4)))
+    for run in runs[1:]:
+        exactly(run, runs[0])
+
+
+@pytest.mark.parametrize("convention", [c for c in CONVENTIONS if c != "guarded"])
+def test_a_tensor_cut_in_two_takes_the_same_steps(convention):
+    torch.manual_seed(0)
+    values, gradients = torch.randn(50_000), torch.randn(4, 50_000)
+    whole = leaf(values)
+    pieces = [leaf(part) for part in values.split([20_001, 29_999])]
+    opts = [acprop.ACProp(p, **options_of(convention)) for p in ([whole], pieces)]
+    for g in gradients:
+        whole.grad = g.clone()
+        for piece, part in zip(pieces, g.split([20_001, 29_999]), strict=True):
+            piece.grad = part.clone()
+        for opt in opts:
+            opt.step()
+    assert torch.equal(torch.cat([p.detach() for p in pieces]), whole.detach())
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_m_and_s_have_the_bits_of_the_loop(convention, dtype):
+    """x too but for its root: torch's is not rounded correctly, C's is."""
+    options = options_of(convention)
+    ours, loop = (
+        walk(acprop.ACProp(large_params(dtype), foreach=f, **options), 4)
+        for f in (None, False)
+    )
+    for a, b in zip(snapshot(ours), snapshot(loop), strict=True):
+        exactly(a["exp_avg"], b["exp_avg"])
+        exactly(a["exp_avg_sq"], b["exp_avg_sq"])
+    up_to_rounding(snapshot(ours), snapshot(loop))
+
+
+@pytest.mark.parametrize("kind", ["contiguous", "channels_last"])
+def test_blocks_take_the_steps_of_the_loop(kind, monkeypatch):
+    monkeypatch.setattr(blocked, "BLOCK", 7)
+    formats = {
+        "contiguous": torch.contiguous_format,
+        "channels_last": torch.channels_last,
+    }
+
+    def params():
+        torch.manual_seed(0)
+        image = torch.randn(2, 3, 4, 4).to(memory_format=formats[kind])
+        return [leaf(image), leaf(torch.randn(50).bfloat16()), leaf(torch.randn(3))]
+
+    for convention in CONVENTIONS:
+        options = {**options_of(convention), "amsgrad": True}
+        ours = walk(acprop.ACProp(params(), fused=False, **options), 4)
+        loop = walk(acprop.ACProp(params(), foreach=False, **options), 4)
+        up_to_rounding(snapshot(ours), snapshot(loop))
+
+
+def test_a_step_makes_no_tensor():
+    """State is 8 bytes for a float32 parameter and 3 numbers a tensor; no scratch."""
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            raise AssertionError(f"{function} was called")
+
+    opt = walk(acprop.ACProp(large_params()), 2)
+    with Watch():
+        opt.step()
+    state = opt.state[opt.param_groups[0]["params"][0]]
+    assert {k: v.numel() for k, v in state.items()} == {
+        "step": 1,
+        "exp_avg": SIZES[0],
+        "exp_avg_sq": SIZES[0],
+        "guard": 3,
+    }
+
+
+def test_autograd_notices_that_a_saved_parameter_has_moved():
+    param = leaf(torch.ones(3))
+    opt = acprop.ACProp([param])
+    for _ in range(2):
+        saved = (param * param).sum()
+        param.grad = torch.ones(3)
+        opt.step()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            saved.backward()
+
+
+# What may happen to a model and its optimizer between two steps.
+
+
+def reload(model, opt):
+    opt.load_state_dict(opt.state_dict())
+
+
+def grow(model, opt):
+    extra = nn.Parameter(torch.ones(3))
+    model.extra = extra
+    opt.add_param_group({"params": [extra], "lr": 0.1})
+
+
+def swap_data(model, opt):
+    for p in model.parameters():
+        p.data = p.data.clone() + 1
+
+
+def to_double(model, opt):
+    model.zero_grad()
+    model.double()
+    opt.load_state_dict(opt.state_dict())
+
+
+def grads_in_place(model, opt):
+    opt.zero_grad(set_to_none=False)
+
+
+def grads_anew(model, opt):
+    opt.zero_grad(set_to_none=True)
+
+
+def new_state_tensor(model, opt):
+    for state in opt.state.values():
+        state["exp_avg"] = state["exp_avg"] * 2
+
+
+def new_state_data(model, opt):
+    for state in opt.state.values():
+        state["exp_avg_sq"].data = state["exp_avg_sq"].data * 2
+
+
+def new_state_dicts(model, opt):
+    for param in list(opt.state):
+        opt.state[param] = {k: v.clone() for k, v in opt.state[param].items()}
+
+
+def forget(model, opt):
+    opt.state.clear()
+
+
+def freeze(model, opt):
+    model[0].weight.requires_grad_(False)
+    model[0].weight.grad = None
+
+
+def thaw(model, opt):
+    model[0].weight.requires_grad_(True)
+
+
+def transpose_gradients(model, opt):
+    for p in model.parameters():
+        if p.ndim == 2:
+            p.register_hook(lambda g: g.t().contiguous().t())
+
+
+def other_options(model, opt):
+    opt.param_groups[0].update(betas=(0.5, 0.9), weight_decay=0.3, lr=0.05)
+
+
+def other_kernel_for_a_while(model, opt):
+    opt.param_groups[0]["delay"] = 0
+
+
+HAPPENINGS = [
+    reload,
+    grow,
+    swap_data,
+    to_double,
+    grads_in_place,
+    grads_anew,
+    new_state_tensor,
+    new_state_data,
+    new_state_dicts,
+    forget,
+    freeze,
+    thaw,
+    transpose_gradients,
+    other_options,
+    other_kernel_for_a_while,
+]
+
+
+def live(happening, **kernel):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 2))
+    if happening is thaw:
+        freeze(model, None)
+    first, second = list(model[0].parameters()), list(model[2].parameters())
+    groups = [{"params": first}, {"params": second, "lr": 0.02}]
+    opt = acprop.ACProp(groups, lr=0.01, **kernel)
+    for i in range(8):
+        torch.manual_seed(i)
+        if i in (3, 4):
+            happening(model, opt)
+        dtype = model[2].weight.dtype
+        extra = getattr(model, "extra", torch.zeros(1)).sum()
+        loss = model(torch.randn(4, 5, dtype=dtype)).square().mean() + extra**2
+        loss.backward()
+        opt.step()
+    return [p.detach() for p in model.parameters()]
+
+
+@pytest.mark.parametrize("happening", HAPPENINGS, ids=lambda h: h.__name__)
+def test_no_address_is_used_that_is_no_longer_true(happening):
+    """A plan that is not thrown away would write into freed or forgotten memory."""
+    for ours, loop in zip(live(happening), live(happening, foreach=False), strict=True):
+        torch.testing.assert_close(ours, loop, rtol=1e-5, atol=1e-6)
+
+
+def test_every_group_keeps_its_own_plan_when_one_is_made_anew():
+    params = plain_params()[:2]
+    opt = acprop.ACProp([{"params": [p]} for p in params], lr=0.0, convention="authors")
+    opt.param_groups[1]["lr"] = 1.0
+    walk(opt, 2)
+    params[0].data = params[0].data.clone()
+    before = params[0].detach().clone()
+    walk(opt, range(2, 5))
+    assert torch.equal(params[0].detach(), before)
+
+
+# fused=True is a demand.
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"delay": 2}, "its delay is 0 or 1, got 2"),
+        ({"constraint": acprop.Ball(1.0)}, "it has no constraint, got Ball"),
+        ({"differentiable": True}, "it can be neither captured nor differentiated"),
+        ({"capturable": True}, "it can be neither captured nor differentiated"),
+    ],
+    ids=str,
+)
+def test_what_the_native_kernel_lacks_is_said_at_the_door(options, reason):
+    with pytest.raises(RuntimeError, match="fused must be None or False, got True; of"):
+        acprop.ACProp(plain_params(), fused=True, **options)
+    with pytest.raises(RuntimeError, match=reason):
+        acprop.ACProp(plain_params(), fused=True, **options)
+
+
+def test_a_type_the_native_kernel_lacks_is_said_at_the_door():
+    params = [leaf(torch.ones(2, dtype=torch.complex64))]
+    with pytest.raises(RuntimeError, match="real floating-point parameters, got torch"):
+        acprop.ACProp(params, fused=True)
+    with pytest.raises(RuntimeError, match="real floating-point parameters, got torch"):
+        acprop.ACProp([("z", params[0])], fused=True)
+
+
+def test_a_gradient_laid_out_otherwise_is_refused_only_if_fused_was_demanded():
+    def run(**options):
+        param = leaf(torch.ones(3, 2))
+        opt = acprop.ACProp([param], **options)
+        for _ in range(3):
+            param.grad = torch.arange(6.0).reshape(2, 3).t()
+            opt.step()
+        return param.detach()
+
+    exactly(run(), run(foreach=False))
+    with pytest.raises(RuntimeError, match="gradient and state laid out alike"):
+        run(fused=True)
+
+
+def test_the_scaler_leaves_unscaling_and_overflow_to_a_fused_step():
+    """torch.amp.GradScaler, and p.grad still is what backward made it."""
+    plain, scaled = leaf(torch.ones(4)), leaf(torch.ones(4))
+    opt, fused = acprop.ACProp([plain]), acprop.ACProp([scaled], fused=True)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=1000)
+    for factor in (1.0, 2.0, float("inf"), 3.0):
+        fused.zero_grad()
+        scaler.scale((scaled * factor).sum()).backward()
+        kept = scaled.grad.clone()
+        scaler.step(fused)
+        scaler.update()
+        exactly(scaled.grad, kept)
+        if factor < float("inf"):
+            plain.grad = torch.full_like(plain, factor)
+            opt.step()
+    exactly(snapshot(fused), snapshot(opt))
+
+
+def test_a_whole_model_in_half_precision_stays_on_the_native_path():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)).bfloat16()
+    model = model.to(memory_format=torch.channels_last)
+    opt = acprop.ACProp(model.parameters())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            images = torch.randn(2, 3, 8, 8, dtype=torch.bfloat16)
+            model(
+                images.to(memory_format=torch.channels_last)
+            ).float().mean().backward()
+            opt.step()
+    assert len(opt._plans) == 1
