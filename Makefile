@@ -28,6 +28,9 @@ test: setup  ## the tests (all but the slow ones)
 test-all: setup  ## the tests, slow ones included
 	$(BIN)/pytest -n 2 -m ''
 
+sanitize: setup  ## the C code under address and undefined-behaviour sanitizers
+	$(BIN)/pytest -m '' tests/native/test_build.py
+
 perf: setup  ## speed, as ratios measured in one run
 	$(BIN)/python perf/step.py
 	$(BIN)/python perf/sweep.py
@@ -38,5 +41,5 @@ reproduce: setup  ## repeat everything the project claims so far
 	$(BIN)/python examples/cnn.py
 	$(BIN)/python examples/transformer.py
 
-.PHONY: help setup check test test-all perf reproduce
+.PHONY: help setup check test test-all sanitize perf reproduce
 .DEFAULT_GOAL := help

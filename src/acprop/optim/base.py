@@ -212,7 +212,8 @@ class FamilyOptimizer(Optimizer):
             for i, group in enumerate(self.param_groups):
                 self._plans[i].run(group, 1.0)
             return None
-        return self._full_step(closure)
+        # Hooks are shown the arguments as they were given.
+        return self._full_step() if closure is None else self._full_step(closure)
 
     # Hooks, profiler and autograd are looked after by `_full_step`, not around `step`.
     step.hooked = True  # pyright: ignore[reportFunctionMemberAccess]
@@ -234,7 +235,7 @@ class FamilyOptimizer(Optimizer):
 
     @Optimizer.profile_hook_step
     @_use_grad_for_differentiable
-    def _full_step(self, closure: Callable[[], float] | None) -> float | None:
+    def _full_step(self, closure: Callable[[], float] | None = None) -> float | None:
         self._accelerator_graph_capture_health_check()
         loss = None
         if closure is not None:
