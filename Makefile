@@ -16,6 +16,9 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
 	@touch $@
 
+native: setup  ## build the C code anew after a change
+	$(BIN)/pip install -q -c constraints.txt --no-deps -e .
+
 check: setup  ## format, lint, types, imports
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
@@ -41,5 +44,5 @@ reproduce: setup  ## repeat everything the project claims so far
 	$(BIN)/python examples/cnn.py
 	$(BIN)/python examples/transformer.py
 
-.PHONY: help setup check test test-all sanitize perf reproduce
+.PHONY: help setup native check test test-all sanitize perf reproduce
 .DEFAULT_GOAL := help

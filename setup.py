@@ -27,7 +27,7 @@ class BuildLibrary(build_ext):
 
 
 class Wheel(bdist_wheel):
-    """For every Python, and for this platform only if there is something to run."""
+    """For every Python of this platform."""
 
     def get_tag(self) -> tuple[str, str, str]:
         return "py3", "none", super().get_tag()[2]
@@ -36,7 +36,9 @@ class Wheel(bdist_wheel):
 native = Extension(
     "acprop.native._native",
     sources=[f"{HERE}/{name}.c" for name in ("step", "sweep", "isa")],
-    depends=[f"{HERE}/{name}" for name in os.listdir(HERE) if name.endswith((".h", ".inc"))],
+    depends=[
+        f"{HERE}/{name}" for name in os.listdir(HERE) if name.endswith((".h", ".inc"))
+    ],
     extra_compile_args=[
         "-std=c11",
         "-O3",

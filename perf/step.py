@@ -110,7 +110,9 @@ def main() -> None:
 
 def show(name: str, entry: dict) -> None:
     print(f"\n{name}: {entry['tensors']} tensors, {entry['elements']:,} elements")
-    print(f"  {'ACProp() is faster than …':32}{'2 threads, wall':>24}{'1 thread, CPU':>24}")
+    print(
+        f"  {'ACProp() is faster than …':32}{'2 threads, wall':>24}{'1 thread, CPU':>24}"
+    )
     for peer in entry["2 threads"]["ratios"]:
         cells = ""
         for threads in ("2 threads", "1 threads"):

@@ -33,6 +33,12 @@ def test_every_link_to_a_file_leads_somewhere(document):
     assert not missing
 
 
+def test_the_speed_table_of_the_readme_is_the_record(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "perf"))
+    table = runpy.run_path(str(ROOT / "perf/table.py"))["markdown"]()
+    assert table in (ROOT / "README.md").read_text("utf-8")
+
+
 def test_a_cnn_trains_from_a_cold_start_without_a_schedule():
     accuracy = runpy.run_path(str(ROOT / "examples/cnn.py"))["main"]()
     assert accuracy > 0.9
