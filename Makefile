@@ -2,22 +2,20 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+C_SOURCES := $(wildcard src/acprop/native/*.c src/acprop/native/*.h src/acprop/native/*.inc)
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP)  ## build .venv with the package and everything the targets need
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt setup.py $(C_SOURCES)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "PYTHON must be 3.11 or newer, got $$($(PYTHON) --version); run make PYTHON=python3.11"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install -q -c constraints.txt torch
 	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
 	@touch $@
-
-native: setup  ## build the C code anew after a change
-	$(BIN)/pip install -q -c constraints.txt --no-deps -e .
 
 check: setup  ## format, lint, types, imports
 	$(BIN)/ruff format --check
@@ -44,5 +42,5 @@ reproduce: setup  ## repeat everything the project claims so far
 	$(BIN)/python examples/cnn.py
 	$(BIN)/python examples/transformer.py
 
-.PHONY: help setup native check test test-all sanitize perf reproduce
+.PHONY: help setup check test test-all sanitize perf reproduce
 .DEFAULT_GOAL := help

@@ -45,7 +45,7 @@ def take_turns(
 
 
 def ratio(samples: dict[str, list[float]], slow: str, fast: str) -> dict[str, float]:
-    """How many times `fast` is faster than `slow`: median and quartiles of the rounds."""
+    """How many times `fast` is faster than `slow`: median and quartiles."""
     ratios = sorted(a / b for a, b in zip(samples[slow], samples[fast], strict=True))
     low, middle, high = statistics.quantiles(ratios, n=4)
     return {"median": middle, "low": low, "high": high}

@@ -36,7 +36,8 @@ typedef struct { float *x, *g, *m, *s; int64_t n; } job;
 enum { BINS = 64 };
 static void body(int64_t begin, int64_t end, void *context) {
     job *j = context;
-    float *restrict x = j->x, *restrict g = j->g, *restrict m = j->m, *restrict s = j->s;
+    float *restrict x = j->x, *restrict g = j->g;
+    float *restrict m = j->m, *restrict s = j->s;
     for (int64_t i = j->n * begin / BINS; i < j->n * end / BINS; i++) {
         x[i] -= 1e-9f * g[i];
         m[i] += 1e-9f * g[i];
@@ -110,9 +111,8 @@ def main() -> None:
 
 def show(name: str, entry: dict) -> None:
     print(f"\n{name}: {entry['tensors']} tensors, {entry['elements']:,} elements")
-    print(
-        f"  {'ACProp() is faster than …':32}{'2 threads, wall':>24}{'1 thread, CPU':>24}"
-    )
+    columns = f"{'2 threads, wall':>24}{'1 thread, CPU':>24}"
+    print(f"  {'ACProp() is faster than …':32}{columns}")
     for peer in entry["2 threads"]["ratios"]:
         cells = ""
         for threads in ("2 threads", "1 threads"):
