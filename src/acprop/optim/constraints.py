@@ -64,7 +64,10 @@ class Ball:
         climbs from λ = 0 to the root without overshooting.
         """
         center = _real(self.center)
-        inside = _norm(x - center) <= self.radius
+        # On the border up to rounding is inside: to take an excess of one rounding off
+        # again, the cheapest element would have to move by the root of that.
+        border = self.radius * (1 + 16 * torch.finfo(x.dtype).eps)
+        inside = _norm(x - center) <= border
         # Any point outside will do where x stays; it keeps 0/0 out of a backward pass.
         z = torch.where(inside, 2 * self.radius, x - center)
         # Only ratios of w matter. While nothing is known of s the denominator is
