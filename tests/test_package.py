@@ -7,6 +7,7 @@ that changes there has to change here, and has to be what the code does.
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -302,3 +303,29 @@ def test_every_public_class_and_function_has_a_docstring():
     for name in acprop.__all__:
         value = getattr(acprop, name)
         assert inspect.getdoc(value), name
+
+
+# 3. What docs/guard.md says: `acprop_guarded` above, line by line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "g    ←  clamp(g, −2B, 2B)",
+        "q    =  (1 − β2)·n0·β2^k",
+        "den  =  √( (s + q·A) / (1 − β2^k + q)  +  κ²·A  +  ε )",
+        "x    ←  x − lr·g/den",
+        "w    =  Σg² / Σ|g|",
+        "A = max(w², A + (w² − A)·max(1/n, (1 − β2)/10))",
+        "B = max(B, max|g|)",
+        "With κ = 0.1, n0 = 2, and k = t − 1",
+    ],
+)
+def test_the_page_about_the_guard_prints_what_is_compared_here(line):
+    page = Path(__file__).parents[1] / "docs" / "guard.md"
+    assert line in page.read_text("utf-8")
+    assert (acprop.GUARDED.kappa, acprop.GUARDED.n0, acprop.GUARDED.clamp) == (
+        0.1,
+        2,
+        2,
+    )

@@ -211,7 +211,27 @@ def other_kernel_for_a_while(model, opt):
     opt.param_groups[0]["delay"] = 0
 
 
+def amsgrad_for_a_while(model, opt):
+    for group in opt.param_groups:
+        group["amsgrad"] = not group["amsgrad"]
+
+
+def no_guard_for_a_while(model, opt):
+    """In both directions: the second time its memory is there again."""
+    for group in opt.param_groups:
+        other = {"guarded": "authors", "authors": "guarded"}
+        group["convention"] = other[group["convention"]]
+
+
+def a_window_for_a_while(model, opt):
+    for group in opt.param_groups:
+        group["delay"] = 3 if group["delay"] == 1 else 1
+
+
 HAPPENINGS = [
+    amsgrad_for_a_while,
+    no_guard_for_a_while,
+    a_window_for_a_while,
     reload,
     grow,
     swap_data,
@@ -255,6 +275,21 @@ def test_no_address_is_used_that_is_no_longer_true(happening):
     """A plan that is not thrown away would write into freed or forgotten memory."""
     for ours, loop in zip(live(happening), live(happening, foreach=False), strict=True):
         torch.testing.assert_close(ours, loop, rtol=1e-5, atol=1e-6)
+
+
+def test_an_option_that_is_off_again_leaves_no_trace():
+    """The maximum stays in the state, but nothing divides by it."""
+    params = [leaf(torch.ones(3)), leaf(torch.ones(3))]
+    opts = [acprop.ACProp([p], convention="authors") for p in params]
+    for t in range(6):
+        opts[0].param_groups[0]["amsgrad"] = t < 3
+        for p in params:
+            p.grad = torch.full((3,), 1.0 if t == 0 else 1e-3 * (-1) ** t)
+        for opt in opts:
+            opt.step()
+        if t == 2:
+            params[1].data.copy_(params[0].data)
+    exactly(params[0].detach(), params[1].detach())
 
 
 def test_every_group_keeps_its_own_plan_when_one_is_made_anew():

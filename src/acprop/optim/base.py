@@ -141,22 +141,26 @@ class FamilyOptimizer(Optimizer):
         The name and the flat lists are what torch.compile knows: it runs this method
         while tracing, so that state is made once and outside the graph.
         """
+        # What an option asks for is made when it is first asked for, and what none asks
+        # for any more is not handed on: options may change between steps.
+        wanted = _wanted_state(group)
         for param in group["params"]:
             grad = param.grad
             if grad is None:
                 continue
             state = self.state[param]
-            if not state:
+            if not wanted <= state.keys():
                 self._complete_state(param, group)
             params.append(param)
             grads.append(grad)
             steps.append(state["step"])
             exp_avgs.append(state["exp_avg"])
             exp_avg_sqs.append(state["exp_avg_sq"])
-            max_exp_avg_sqs.append(state.get("max_exp_avg_sq"))
-            pasts.append(state.get("past"))
-            guards.append(state.get("guard"))
-            compensations.append(state.get("compensation"))
+            tops = state["max_exp_avg_sq"] if "max_exp_avg_sq" in wanted else None
+            max_exp_avg_sqs.append(tops)
+            pasts.append(state["past"] if "past" in wanted else None)
+            guards.append(state["guard"] if "guard" in wanted else None)
+            compensations.append(state.get("compensation") if group["kahan"] else None)
 
     def _complete_state(self, param: Tensor, group: Group) -> None:
         """Make the state of a parameter, or what an older checkpoint lacks of it."""
@@ -187,9 +191,10 @@ class FamilyOptimizer(Optimizer):
             state["exp_avg_sq"] = second()
         if group["amsgrad"] and "max_exp_avg_sq" not in state:
             state["max_exp_avg_sq"] = second()
-        if group["delay"] > 1 and "past" not in state:
+        wanted = _wanted_state(group)
+        if "past" in wanted and "past" not in state:
             state["past"] = torch.stack([zeros_like_param()] * (group["delay"] - 1))
-        if rules.convention(group["convention"]).is_guarded and "guard" not in state:
+        if "guard" in wanted and "guard" not in state:
             state["guard"] = zeros(3)
         if group["kahan"] and param.dtype in HALF and "compensation" not in state:
             state["compensation"] = torch.zeros_like(
@@ -324,6 +329,18 @@ class FamilyOptimizer(Optimizer):
 # complex if torch.optim saved them. So the saved values are put back in the type of the
 # arithmetic afterwards.
 _WIDE = frozenset({"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "past", "guard"})
+
+
+def _wanted_state(group: Group) -> set[str]:
+    """The names of the state that a group's options ask for in every parameter."""
+    wanted = {"step", "exp_avg", "exp_avg_sq"}
+    if group["amsgrad"]:
+        wanted.add("max_exp_avg_sq")
+    if group["delay"] > 1:
+        wanted.add("past")
+    if rules.convention(group["convention"]).is_guarded:
+        wanted.add("guard")
+    return wanted
 
 
 def _demand_native(options: Group, params: list[Any]) -> None:

@@ -76,21 +76,15 @@ class GroupPlan:
         self._states = list(map(id, state.values()))
         self._n_params = len(group["params"])
         self._silent = [p for p in group["params"] if p.grad is None]
-        self._read_options(group)
-
-    def _read_options(self, group: dict[str, Any]) -> None:
         self._options = _OPTIONS(group)
         h = settings_of(group)
-        self._refused = refuses_settings(h) is not None
         for part in self._parts:
             part.set_options(h)
 
     def is_current(self, group: dict[str, Any], state: State) -> bool:
         """May `run` be called? False if a new plan has to be made."""
-        if _OPTIONS(group) != self._options:
-            self._read_options(group)
         return (
-            not self._refused
+            _OPTIONS(group) == self._options
             and len(group["params"]) == self._n_params
             and list(map(id, state.values())) == self._states
             and all(p.grad is None for p in self._silent)
@@ -123,6 +117,7 @@ _OPTIONS = itemgetter(
     "fused",
     "capturable",
     "differentiable",
+    "kahan",
 )
 
 
