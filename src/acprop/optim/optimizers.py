@@ -45,7 +45,8 @@ class ACProp(FamilyOptimizer):
             `dataclasses.replace(acprop.GUARDED, kappa=0.03)`.
         decoupled_weight_decay: True: x = x - lr·λ·x before the step, as AdamW does.
             False: g = g + λ·x, as Adam does.
-        amsgrad: divide by the largest root so far, so that no step size ever grows.
+        amsgrad: divide by the largest root so far; with "guarded" and "paper" no step
+            size then ever grows, as the appendix's momentum theorem needs it.
         delay: by how many steps s lags behind; a larger delay takes the mean of the
             newest `delay` gradients as numerator; 0 is synchronous.
         numerator: "g", or "m" for the momentum variant of the paper's appendix.
@@ -55,7 +56,8 @@ class ACProp(FamilyOptimizer):
             parameter tensor, projected onto in the metric of the step.
         maximize: ascend.
         foreach: use torch's list operations; None does so where torch.optim would.
-        fused: use the one-pass kernel.
+        fused: True demands the native one-pass kernel of the CPU, or an error that says
+            why not; None takes it for all that it can do; False never.
         capturable: keep the step counter on the device, for graph capture.
         differentiable: let autograd run through the step.
         kahan: carry along what half-precision parameters lose in rounding, so that
