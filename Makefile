@@ -34,6 +34,7 @@ sanitize: setup  ## the C code under address and undefined-behaviour sanitizers
 
 perf: setup  ## speed, as ratios measured in one run
 	$(BIN)/python perf/step.py
+	$(BIN)/python perf/blocked.py
 	$(BIN)/python perf/sweep.py
 
 reproduce: setup  ## repeat everything the project claims so far
