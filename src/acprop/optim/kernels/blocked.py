@@ -14,7 +14,7 @@ from acprop.optim.kernels import loop
 from acprop.optim.settings import Settings, limit, record, scalars, step_number
 from acprop.optim.slots import Slot, is_dense_alike
 
-# 1 MiB of float32, of which a step holds about six; perf/blocked.py compares with the loop.
+# 1 MiB of float32, of which a step holds about six; see perf/blocked.py.
 BLOCK = 2**18
 
 
