@@ -277,6 +277,66 @@ def test_no_address_is_used_that_is_no_longer_true(happening):
         torch.testing.assert_close(ours, loop, rtol=1e-5, atol=1e-6)
 
 
+def stepped(n, **options):
+    param = leaf(torch.zeros(n))
+    param.grad = torch.ones(n)
+    opt = acprop.ACProp([param], **options)
+    opt.step()
+    opt.step()
+    return param, opt
+
+
+def shorten_gradient(param, _):
+    param.grad.data = torch.ones(10)
+
+
+def grow_parameter(param, _):
+    param.data = torch.zeros(2000)
+    param.grad = torch.ones(2000)
+
+
+def cut_parameter(param, _):
+    """The rest of the parameter: at the same address, and shorter."""
+    param.data = param.data[:10]
+    param.grad = torch.ones(10)
+
+
+def cut_state(param, opt):
+    opt.state[param]["exp_avg"] = torch.zeros(10)
+
+
+def empty_guard(param, opt):
+    opt.state[param]["guard"] = torch.zeros(0)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [shorten_gradient, grow_parameter, cut_parameter, cut_state, empty_guard],
+    ids=lambda d: d.__name__,
+)
+def test_no_length_is_trusted(damage):
+    """C would read and write past the end; torch's own operations refuse."""
+    param, opt = stepped(1000)
+    damage(param, opt)
+    before = param.detach().clone()
+    with pytest.raises((RuntimeError, ValueError)):
+        opt.step()
+    exactly(param.detach(), before)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
+def test_a_converted_model_does_not_have_its_old_state_misread(dtype):
+    """m and s are still float32: what the loop makes of them is made of them here."""
+    results = []
+    for kernel in ({}, {"foreach": False}):
+        param, opt = stepped(1000, **kernel)
+        param.data = param.data.to(dtype)
+        param.grad = torch.ones(1000, dtype=dtype)
+        opt.step()
+        results.append(param.detach())
+    torch.testing.assert_close(*results)
+
+
 def test_an_option_that_is_off_again_leaves_no_trace():
     """The maximum stays in the state, but nothing divides by it."""
     params = [leaf(torch.ones(3)), leaf(torch.ones(3))]

@@ -74,12 +74,14 @@ def is_dense_alike(slot: Slot) -> bool:
     Then all of it may be walked through in the order of memory.
     """
     param = slot.param
-    alike = (slot.grad, slot.exp_avg, slot.exp_avg_sq, slot.max_exp_avg_sq)
+    state = (slot.exp_avg, slot.exp_avg_sq, slot.max_exp_avg_sq, slot.compensation)
     return (
         _is_dense(param)
         and not param.is_complex()
-        and all(t is None or t.stride() == param.stride() for t in alike)
-        and (slot.compensation is None or slot.compensation.stride() == param.stride())
+        and all(
+            t is None or (t.shape == param.shape and t.stride() == param.stride())
+            for t in (slot.grad, *state)
+        )
     )
 
 

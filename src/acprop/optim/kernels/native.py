@@ -17,7 +17,7 @@ from torch import Tensor
 
 from acprop import native
 from acprop.optim.settings import Settings, settings_of
-from acprop.optim.slots import Slot, is_dense_alike
+from acprop.optim.slots import Slot, is_dense_alike, wide_dtype
 
 State = Mapping[Tensor, dict[str, Any]]
 _DTYPE = attrgetter("dtype")
@@ -59,7 +59,22 @@ def refuses(slot: Slot) -> str | None:
         return f"it needs the step counter on the CPU, got {slot.step.device}"
     if not is_dense_alike(slot):
         return "it needs dense tensors, with gradient and state laid out alike"
+    if not _has_its_types(slot):
+        return "it needs state in the type of the arithmetic; was the model converted?"
     return None
+
+
+def _has_its_types(slot: Slot) -> bool:
+    """Is everything in memory of the type and length that C will take it for?"""
+    wide = wide_dtype(slot.param)
+    numbers = (slot.exp_avg, slot.exp_avg_sq, slot.max_exp_avg_sq, slot.guard)
+    lost, guard = slot.compensation, slot.guard
+    return (
+        all(t is None or (t.dtype == wide and t.device.type == "cpu") for t in numbers)
+        and (lost is None or lost.dtype == slot.param.dtype)
+        and (guard is None or (guard.shape == (3,) and guard.is_contiguous()))
+        and slot.step.dtype in (torch.float32, torch.float64)
+    )
 
 
 class GroupPlan:
@@ -127,6 +142,8 @@ class Plan:
     def __init__(self, slots: Sequence[Slot], state: State) -> None:
         first = slots[0]
         self.params = [slot.param for slot in slots]
+        # Held so that no other tensor can come to lie at the address of a lost one.
+        self._held = [slot._replace(grad=slot.param) for slot in slots]
         self._states = [state[param] for param in self.params]
         self._dtype = first.param.dtype
         self._step_is_double = first.step.dtype == torch.float64
@@ -140,7 +157,7 @@ class Plan:
         self._state = {n: column for n, column in columns.items() if n != "grad"}
         # The same as C reads it; the arrays must live as long as the table.
         columns["param"] = self._param
-        columns["numel"] = [p.numel() for p in self.params]
+        columns["numel"] = self._numel = _sizes(self.params)
         self._arrays = {n: array("Q", column) for n, column in columns.items()}
         starts = {n: column.buffer_info()[0] for n, column in self._arrays.items()}
         self._table = native.Table(n=len(slots), **starts)
@@ -152,6 +169,9 @@ class Plan:
             grads: list[Any] = [p.grad for p in self.params]
             found = _addresses(grads)  # a TypeError where there is no gradient now
             if _addresses(self.params) != self._param:
+                return False
+            # A view may start at the same address and be shorter.
+            if _sizes(self.params) != self._numel or _sizes(grads) != self._numel:
                 return False
             for name, column in self._state.items():
                 if _addresses([s[name] for s in self._states]) != column:
@@ -193,6 +213,10 @@ class Plan:
 
 def _addresses(tensors: Iterable[Tensor]) -> list[int]:
     return list(map(Tensor.data_ptr, tensors))
+
+
+def _sizes(tensors: Iterable[Tensor]) -> list[int]:
+    return list(map(Tensor.numel, tensors))
 
 
 def _settings(h: Settings, dtype: torch.dtype, step_is_double: bool) -> native.Settings:
