@@ -1,0 +1,43 @@
+"""A claim: a sentence of the paper, or of ours, with the function that decides it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from acprop.records import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check saw: the verdict, one sentence of evidence, and its numbers."""
+
+    verdict: Literal["holds", "fails", "undecided"]
+    evidence: str
+    numbers: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """name: how the command line finds it. place: where the paper says it."""
+
+    name: str
+    owner: Literal["paper", "ours"]
+    place: str
+    statement: str
+    check: Callable[[], Finding]
+
+    def verify(self) -> Verdict:
+        """Run the check."""
+        start = time.perf_counter()
+        found = self.check()
+        return Verdict(
+            claim=self.name,
+            owner=self.owner,
+            place=self.place,
+            statement=self.statement,
+            verdict=found.verdict,
+            evidence=found.evidence,
+            numbers=found.numbers,
+            wall_seconds=time.perf_counter() - start,
+        )
