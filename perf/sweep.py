@@ -16,23 +16,24 @@ import numpy as np
 import torch
 from measure import machine, ratio, save, take_turns
 
-from acprop import native, rule
+from acprop import native
+from acprop.lab.methods import method
 from acprop.lab.problems import dense
 from acprop.lab.simulate import Sweep, distances
 
-RULES = (rule.ADAM, rule.RMSPROP, rule.ADABELIEF, rule.ADASHIFT, rule.ACPROP)
+COMPARED = ("adam", "rmsprop", "adabelief", "adashift", "acprop")
 PROBLEMS = [dense(P) for P in range(3, 43)]
 ONE, ALL, NUMPY = "native, 1 core", f"native, {os.cpu_count()} cores", "numpy"
 
 
 def fig1(*, n_beta2: int = 40, steps: int = 10_000) -> Sweep:
     beta2 = tuple(1 - np.geomspace(0.9, 1e-4, n_beta2))
-    return Sweep(RULES, beta1=0.9, beta2=beta2, steps=steps)
+    return Sweep(tuple(map(method, COMPARED)), beta1=0.9, beta2=beta2, steps=steps)
 
 
 def lane_steps(sweep: Sweep) -> int:
     """Steps of all the runs that a loop would do one after the other."""
-    lanes = len(sweep.rules) * len(sweep.alpha0) * len(PROBLEMS) * len(sweep.beta2)
+    lanes = len(sweep.methods) * len(sweep.alpha0) * len(PROBLEMS) * len(sweep.beta2)
     return lanes * sweep.steps
 
 

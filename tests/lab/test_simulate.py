@@ -6,18 +6,32 @@ import numpy as np
 import pytest
 
 from acprop import native, rule
+from acprop.lab.methods import METHODS as METHODS_BY_NAME
+from acprop.lab.methods import Method
 from acprop.lab.problems import Problem, dense, sparse
-from acprop.lab.simulate import Sweep, distances
+from acprop.lab.simulate import Sweep, distances, trajectory
 from acprop.reference import Hyper, State, step
 
-RULES = (
-    rule.RMSPROP,
-    rule.RMSPROP_CENTERED,
-    rule.ADAM,
-    rule.ADABELIEF,
-    rule.ADASHIFT,
-    rule.ACPROP,
-    rule.ACPROP_MOMENTUM,
+RMSPROP, RMSPROP_CENTERED, ADAM, ADABELIEF, ADASHIFT, ACPROP, ACPROP_MOMENTUM = (
+    METHODS_BY_NAME[name]
+    for name in (
+        "rmsprop",
+        "rmsprop-centered",
+        "adam",
+        "adabelief",
+        "adashift",
+        "acprop",
+        "acprop-momentum",
+    )
+)
+METHODS = (
+    RMSPROP,
+    RMSPROP_CENTERED,
+    ADAM,
+    ADABELIEF,
+    ADASHIFT,
+    ACPROP,
+    ACPROP_MOMENTUM,
 )
 FAMILIES = {
     "dense": [dense(P) for P in (3, 4, 7, 20)],
@@ -37,7 +51,7 @@ def beta2_grid(n: int) -> tuple[float, ...]:
 
 
 def short(n_beta2: int = 11, **changes: object) -> Sweep:
-    sweep = Sweep(RULES, beta1=0.9, beta2=beta2_grid(n_beta2), steps=400, tail=50)
+    sweep = Sweep(METHODS, beta1=0.9, beta2=beta2_grid(n_beta2), steps=400, tail=50)
     return replace(sweep, **changes)
 
 
@@ -65,7 +79,7 @@ def test_the_native_engine_follows_the_numpy_engine(family, convention, n_beta2)
         {"beta1": 0.0},
         {"tail": 1},
         {"tail": 400},
-        {"rules": RULES[:1], "alpha0": (0.1,)},
+        {"methods": METHODS[:1], "alpha0": (0.1,)},
     ],
     ids=str,
 )
@@ -80,7 +94,7 @@ def test_the_engines_agree_on_every_number_of_a_sweep(family, changes):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_learning_rate_falls_as_fast_as_eta_says(engine):
     """Where ε drowns s the step is SGD's: x_2 = -α·g_1 - α·g_2/2^η."""
-    sweep = Sweep((rule.ACPROP,), 0.9, (0.5,), (1e9,), eps=1e20, steps=2, tail=1)
+    sweep = Sweep((ACPROP,), 0.9, (0.5,), (1e9,), eps=1e20, steps=2, tail=1)
     for eta in (0.25, 0.5, 1.0):
         far = distances([dense(3)], replace(sweep, eta=eta), engine=engine)
         x = -0.1 * 3 + 0.1 * 2**-eta
@@ -100,7 +114,7 @@ def test_a_cell_of_the_numpy_engine_is_a_plain_loop_over_the_reference(conventio
         x = min(max(x - 0.01 / t**0.5 * d, -1.0), 1.0)
         far.append(abs(x + 1))
     table = distances(FAMILIES["dense"], sweep, engine="numpy")
-    cell = table[RULES.index(rule.ACPROP), sweep.alpha0.index(0.01), 2, 4]
+    cell = table[METHODS.index(ACPROP), sweep.alpha0.index(0.01), 2, 4]
     np.testing.assert_allclose(cell, np.mean(far[-50:]), rtol=0, atol=TOLERANCE)
 
 
@@ -119,16 +133,16 @@ def test_a_rule_does_not_notice_its_neighbours(engine):
     sweep = short()
     together = distances(FAMILIES["dense"], sweep, engine=engine)
     alone = [
-        distances(FAMILIES["dense"], replace(sweep, rules=(r,)), engine=engine)
-        for r in RULES
+        distances(FAMILIES["dense"], replace(sweep, methods=(r,)), engine=engine)
+        for r in METHODS
     ]
     np.testing.assert_array_equal(together, np.concatenate(alone))
 
 
 SYNC_AND_ASYNC = [
-    (rule.RMSPROP, rule.ADASHIFT),
-    (rule.RMSPROP_CENTERED, rule.ACPROP),
-    (rule.ADABELIEF, rule.ACPROP_MOMENTUM),
+    (RMSPROP, ADASHIFT),
+    (RMSPROP_CENTERED, ACPROP),
+    (ADABELIEF, ACPROP_MOMENTUM),
 ]
 
 
@@ -137,7 +151,7 @@ SYNC_AND_ASYNC = [
 @pytest.mark.parametrize("pair", SYNC_AND_ASYNC, ids=str)
 def test_where_eps_drowns_s_the_delay_changes_nothing(pair, family, engine):
     """Sync and async differ in which s they divide by, and in nothing else."""
-    sweep = short(rules=pair, eps=1e20, alpha0=(1e8, 1e9, 1e10))
+    sweep = short(methods=pair, eps=1e20, alpha0=(1e8, 1e9, 1e10))
     sync, delayed = distances(FAMILIES[family], sweep, engine=engine)
     np.testing.assert_array_equal(sync, delayed)
     assert np.ptp(sync) > 0.1
@@ -147,17 +161,17 @@ def test_where_eps_drowns_s_the_delay_changes_nothing(pair, family, engine):
 def test_where_all_gradients_have_one_size_the_delay_changes_nothing(engine):
     """s, corrected, is g² from the first gradient on, so s_{t-1} = s_t."""
     cycle = np.array([1.0, -1.0, 1.0])
-    problem = Problem("signs", cycle, lo=-1.0, hi=1.0, x0=0.0, x_star=-1.0)
-    pair = (rule.RMSPROP, rule.ADASHIFT)
-    sweep = short(rules=pair, convention=rule.AUTHORS)
+    problem = Problem("signs", cycle, rest=1.0, lo=-1.0, hi=1.0, x0=0.0, x_star=-1.0)
+    pair = (RMSPROP, ADASHIFT)
+    sweep = short(methods=pair, convention=rule.AUTHORS)
     sync, delayed = distances([problem], sweep, engine=engine)
     np.testing.assert_allclose(sync, delayed, rtol=0, atol=TOLERANCE)
 
 
 def test_async_converges_on_the_whole_dense_grid_and_sync_does_not():
     """Fig. 1: Algorithm 2 to the letter, β1 = 0.9, the best of six learning rates."""
-    sync = (rule.ADAM, rule.RMSPROP, rule.ADABELIEF)
-    delayed = (rule.ADASHIFT, rule.ACPROP)
+    sync = (ADAM, RMSPROP, ADABELIEF)
+    delayed = (ADASHIFT, ACPROP)
     sweep = Sweep((*sync, *delayed), beta1=0.9, beta2=beta2_grid(9))
     assert (sweep.convention, sweep.steps) == (rule.PAPER, 10_000)
     table = distances([dense(P) for P in (3, 5, 10, 20, 42)], sweep)
@@ -172,16 +186,18 @@ def test_async_converges_on_the_whole_dense_grid_and_sync_does_not():
 @pytest.mark.parametrize(
     "unknown",
     [
-        rule.Rule(centered=True, delay=2, numerator="g"),
-        rule.Rule(centered=False, delay=1, numerator="g", reduction="max"),
+        Method("delay 2", rule.Rule(centered=True, delay=2, numerator="g")),
+        Method("reduced", rule.Rule(False, 1, "g", reduction="max")),
+        METHODS_BY_NAME["amsgrad"],
+        METHODS_BY_NAME["adopt"],
     ],
-    ids=str,
+    ids=lambda m: m.name,
 )
-def test_a_rule_the_native_engine_has_not_is_refused_there_and_run_by_numpy(unknown):
-    sweep = short(rules=(rule.ACPROP, unknown))
+def test_a_method_the_native_engine_has_not_is_refused_there_and_run_by_numpy(unknown):
+    sweep = short(methods=(ACPROP, unknown))
     message = (
         r"^engine must be 'numpy' here, got 'native': "
-        r"it has no delay above 1 and no reduction$"
+        r"it has only rules with a delay of 0 or 1$"
     )
     with pytest.raises(RuntimeError, match=message):
         distances([dense(3)], sweep, engine="native")
@@ -202,3 +218,27 @@ def test_a_tail_outside_the_run_is_refused(tail):
     message = rf"^tail must be between 1 and steps = 400, got {tail}$"
     with pytest.raises(ValueError, match=message):
         short(tail=tail)
+
+
+@pytest.mark.parametrize("name", METHODS_BY_NAME)
+def test_a_trajectory_ends_where_the_sweep_says(name):
+    """One run kept whole, and a lane of many: the same x."""
+    problem, method = dense(5), METHODS_BY_NAME[name]
+    run = trajectory(problem, method, beta1=0.8, beta2=0.9, alpha0=0.1, steps=300)
+    sweep = Sweep((method,), 0.8, (0.9,), (0.1,), steps=300, tail=30)
+    far = distances([problem], sweep, engine="numpy").item()
+    np.testing.assert_allclose(np.mean(run.x[-30:] + 1), far, rtol=0, atol=TOLERANCE)
+    assert run.g[:6].tolist() == [5, -1, -1, -1, -1, 5]
+
+
+BAD_SWEEPS = [
+    ({"beta1": 1.0}, r"beta1 must be in \[0, 1\), got 1.0"),
+    ({"beta2": (0.5, -0.1)}, r"beta2 must be in \[0, 1\), got -0.1"),
+    ({"alpha0": (0.0,)}, r"alpha0 must be above 0 and finite, got 0.0"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD_SWEEPS)
+def test_a_number_outside_its_range_is_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        short(**changes)

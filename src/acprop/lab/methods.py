@@ -8,7 +8,8 @@ The family is `acprop.reference`. The others have no fine print, so no conventio
     adopt     d_t = β1·d_{t-1} + (1 - β1)·clip(g_t / max(√v_{t-1}, ε), ±(t - 1)^¼)
 
 with AVAGrad's v_0 = 0 and its mean over the tensor (Savarese et al. 2019), and ADOPT's
-v_1 = g_1², d_1 = 0 (Taniguchi et al. 2024); m and v are the running means of g and g² of Section 2.1.
+v_1 = g_1², d_1 = 0 (Taniguchi et al. 2024); m and v are the running means
+of g and g² of Section 2.1.
 """
 
 from dataclasses import dataclass

@@ -12,19 +12,34 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """A periodic linear problem: the gradient of step t is cycle[t % period]."""
+    """A periodic linear problem: the gradient of step t is cycle[t % period].
+
+    rest: the gradient at all phases but a few; the others are its impulses.
+    """
 
     name: str
     cycle: NDArray[np.float64]
+    rest: float
     lo: float
     hi: float
     x0: float
     x_star: float
 
+    def __post_init__(self) -> None:
+        if not self.lo <= self.x0 <= self.hi:
+            raise ValueError(
+                f"x0 must be in [{self.lo:g}, {self.hi:g}], got {self.x0:g}"
+            )
+
     @property
     def period(self) -> int:
         """P, the length of the cycle."""
         return len(self.cycle)
+
+    @property
+    def impulses(self) -> tuple[int, ...]:
+        """The phases t mod P whose gradient is not `rest`, ascending."""
+        return tuple(int(t) for t in np.flatnonzero(self.cycle != self.rest))
 
 
 def dense(period: int) -> Problem:
@@ -33,7 +48,7 @@ def dense(period: int) -> Problem:
         raise ValueError(f"period must be 3 or more on the dense problem, got {period}")
     cycle = np.full(period, -1.0)
     cycle[1] = period
-    return Problem("dense", cycle, lo=-1.0, hi=1.0, x0=0.0, x_star=-1.0)
+    return Problem("dense", cycle, rest=-1.0, lo=-1.0, hi=1.0, x0=0.0, x_star=-1.0)
 
 
 def sparse(period: int) -> Problem:
@@ -45,4 +60,15 @@ def sparse(period: int) -> Problem:
     cycle = np.zeros(period)
     cycle[1] = period / 2
     cycle[period - 2] = -1.0
-    return Problem("sparse", cycle, lo=0.0, hi=1.0, x0=0.5, x_star=0.0)
+    return Problem("sparse", cycle, rest=0.0, lo=0.0, hi=1.0, x0=0.5, x_star=0.0)
+
+
+PERIODIC = {"dense": dense, "sparse": sparse}
+
+
+def periodic(name: str, period: int) -> Problem:
+    """Find a periodic problem by its name."""
+    if name not in PERIODIC:
+        known = ", ".join(PERIODIC)
+        raise ValueError(f"problem must be one of {known}, got {name}")
+    return PERIODIC[name](period)

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acprop import native
+from acprop.lab.methods import Method, advance
 from acprop.lab.problems import Problem
-from acprop.reference import Hyper, State, step
+from acprop.reference import Hyper, State
 from acprop.rule import PAPER, Convention, Rule
 
 Floats = NDArray[np.float64]
@@ -25,14 +26,14 @@ Engine = Literal["auto", "numpy", "native"]
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What is tried: every rule with every β2 and every initial learning rate.
+    """What is tried: every method with every β2 and every initial learning rate.
 
     eta: the learning rate of step t is alpha0·t^-eta.
     tail: over how many of the last steps the distance is averaged.
-    eps: None takes the convention's own.
+    eps: None takes the convention's own, or the method's if it has no conventions.
     """
 
-    rules: tuple[Rule, ...]
+    methods: tuple[Method, ...]
     beta1: float
     beta2: tuple[float, ...]
     alpha0: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -43,6 +44,13 @@ class Sweep:
     eta: float = 0.5
 
     def __post_init__(self) -> None:
+        for name, beta in (("beta1", (self.beta1,)), ("beta2", self.beta2)):
+            for value in beta:
+                if not 0 <= value < 1:
+                    raise ValueError(f"{name} must be in [0, 1), got {value}")
+        for value in self.alpha0:
+            if not 0 < value < np.inf:
+                raise ValueError(f"alpha0 must be above 0 and finite, got {value}")
         if not 1 <= self.tail <= self.steps:
             raise ValueError(
                 f"tail must be between 1 and steps = {self.steps}, got {self.tail}"
@@ -56,7 +64,7 @@ def distances(
     engine: Engine = "auto",
     threads: int | None = None,
 ) -> Floats:
-    """The mean of |x - x*| over the last steps: [rule, alpha0, problem, beta2].
+    """The mean of |x - x*| over the last steps: [method, alpha0, problem, beta2].
 
     All problems must be of one family: the same interval, start and optimum.
 
@@ -66,9 +74,9 @@ def distances(
     if engine == "auto":
         engine = "native" if _has_native(sweep) else "numpy"
     if engine == "numpy":
-        return np.stack([_distances_numpy(problems, sweep, r) for r in sweep.rules])
+        return np.stack([_distances_numpy(problems, sweep, m) for m in sweep.methods])
     if not _has_native(sweep):
-        reason = native.why_not() or "it has no delay above 1 and no reduction"
+        reason = native.why_not() or "it has only rules with a delay of 0 or 1"
         raise RuntimeError(f"engine must be 'numpy' here, got 'native': {reason}")
     # ctypes lets go of the interpreter's lock, so threads are enough.
     with ThreadPoolExecutor(os.cpu_count() if threads is None else threads) as pool:
@@ -76,8 +84,10 @@ def distances(
     return np.stack(parts, axis=2)
 
 
-def _distances_numpy(problems: Sequence[Problem], sweep: Sweep, rule: Rule) -> Floats:
-    """One rule; the lanes are [alpha0, problem, beta2], m and s know the last two."""
+def _distances_numpy(
+    problems: Sequence[Problem], sweep: Sweep, method: Method
+) -> Floats:
+    """One method; the lanes are [alpha0, problem, beta2], m and s know the last two."""
     first = problems[0]
     periods = np.array([p.period for p in problems])
     starts = np.concatenate([[0], np.cumsum(periods)[:-1]])
@@ -90,7 +100,7 @@ def _distances_numpy(problems: Sequence[Problem], sweep: Sweep, rule: Rule) -> F
     far = np.zeros_like(x)
     for t in range(1, sweep.steps + 1):
         g = cycles[starts + t % periods][:, None]
-        state, d = step(rule, sweep.convention, state, g, h)
+        state, d = advance(method, sweep.convention, state, g, h)
         x = np.clip(x - alpha0 * (t**-sweep.eta * d), first.lo, first.hi)
         if t > sweep.steps - sweep.tail:
             far += np.abs(x - first.x_star)
@@ -98,13 +108,23 @@ def _distances_numpy(problems: Sequence[Problem], sweep: Sweep, rule: Rule) -> F
 
 
 def _has_native(sweep: Sweep) -> bool:
-    simple = all(r.delay <= 1 and r.reduction is None for r in sweep.rules)
-    return simple and native.load() is not None
+    return all(_native_rule(m) for m in sweep.methods) and native.load() is not None
+
+
+def _native_rule(method: Method) -> tuple[bool, int, bool] | None:
+    """What the C code calls a rule, if it has this one."""
+    rule = method.rule
+    if not isinstance(rule, Rule) or method.amsgrad:
+        return None
+    if rule.delay > 1 or rule.reduction is not None:
+        return None
+    return rule.centered, rule.delay, rule.numerator == "m"
 
 
 def _distances_native(problem: Problem, sweep: Sweep) -> Floats:
     convention = sweep.convention
-    out = np.empty((len(sweep.rules), len(sweep.alpha0), len(sweep.beta2)))
+    rules = [rule for rule in map(_native_rule, sweep.methods) if rule]
+    out = np.empty((len(rules), len(sweep.alpha0), len(sweep.beta2)))
     native.sweep(
         out.ctypes.data,
         cycle=problem.cycle,
@@ -112,7 +132,7 @@ def _distances_native(problem: Problem, sweep: Sweep) -> Floats:
         hi=problem.hi,
         x0=problem.x0,
         x_star=problem.x_star,
-        rules=[(r.centered, r.delay, r.numerator == "m") for r in sweep.rules],
+        rules=rules,
         beta2=sweep.beta2,
         alpha0=sweep.alpha0,
         beta1=sweep.beta1,
@@ -130,3 +150,43 @@ def _distances_native(problem: Problem, sweep: Sweep) -> Floats:
         guarded=convention.is_guarded,
     )
     return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trajectory:
+    """One run, step by step: t = 1, 2 …, and x after the step."""
+
+    x: Floats
+    g: Floats
+    d: Floats
+    m: Floats
+    s: Floats
+
+
+def trajectory(
+    problem: Problem,
+    method: Method,
+    *,
+    beta1: float,
+    beta2: float,
+    alpha0: float,
+    convention: Convention = PAPER,
+    eps: float | None = None,
+    steps: int = 10_000,
+    eta: float = 0.5,
+) -> Trajectory:
+    """Run one method once, and keep everything.
+
+    m and s are what the method itself holds: for a delay above 1 they lag behind, and
+    ADOPT's m is the mean of its normalised gradients.
+    """
+    Sweep((method,), beta1, (beta2,), (alpha0,), steps=steps, tail=1)  # checks
+    h = Hyper(beta1=beta1, beta2=beta2, eps=eps, axis=())
+    state, x = State(n=np.zeros(())), problem.x0
+    kept = np.empty((5, steps))
+    for t in range(1, steps + 1):
+        g = problem.cycle[t % problem.period]
+        state, d = advance(method, convention, state, g, h)
+        x = min(max(x - alpha0 * t**-eta * float(d), problem.lo), problem.hi)
+        kept[:, t - 1] = x, g, d, state.m, state.s
+    return Trajectory(*kept)

@@ -1,0 +1,93 @@
+"""The exact border of a region: the β2 at which the drift changes sign.
+
+The drift is sampled over (0, 1), where both ends are stretched; every change of sign
+is refined to `XTOL` by Brent's method. A pocket between two samples shows as a dip:
+wherever the drift turns back before it reaches zero, its extremum is looked for too.
+"""
+
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+
+from acprop.lab.drift import drift
+from acprop.lab.methods import Method
+from acprop.lab.problems import Problem, periodic
+from acprop.records import Boundary, Crossing
+from acprop.rule import PAPER, Convention
+
+XTOL = 1e-12
+# z = log β2/(1-β2): from β2 = 1e-9 to 1 - 1e-9, closer together than a pocket is wide.
+LOGITS = np.linspace(-20.7, 20.7, 829)
+
+
+def boundary(
+    problem: str,
+    method: Method,
+    *,
+    beta1: float,
+    periods: Sequence[int],
+    convention: Convention = PAPER,
+    eps: float | None = None,
+) -> Boundary:
+    """The border for each period, re-entrant pockets included."""
+    crossings: list[Crossing] = []
+    for P in periods:
+        at = periodic(problem, P)
+        samples = _drift(at, method, convention, beta1, eps, _beta2(LOGITS))
+        roots = _roots(
+            lambda z, at=at: float(
+                _drift(at, method, convention, beta1, eps, _beta2(z))
+            ),
+            samples,
+        )
+        lowest = "converges" if samples[0] > 0 else "diverges"
+        beta2 = tuple(sorted(float(_beta2(z)) for z in roots))
+        crossings.append(Crossing(P, lowest, beta2))
+    return Boundary(problem, method.name, beta1, convention.name, tuple(crossings))
+
+
+def _beta2(z: float | np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-np.asarray(z)))
+
+
+def _drift(
+    at: Problem,
+    method: Method,
+    convention: Convention,
+    beta1: float,
+    eps: float | None,
+    beta2: np.ndarray,
+) -> np.ndarray:
+    return drift(at, method, convention, beta1=beta1, beta2=beta2, eps=eps)
+
+
+def _roots(f: Callable[[float], float], samples: np.ndarray) -> list[float]:
+    """All z at which f changes sign; `samples` are its values at `LOGITS`."""
+    knots = [(float(z), float(y)) for z, y in zip(LOGITS, samples, strict=True)]
+    knots = sorted([*knots, *_dips(f, knots)])
+    return [
+        float(brentq(f, a, b, xtol=XTOL, rtol=8.9e-16))
+        for (a, fa), (b, fb) in pairwise(knots)
+        if (fa > 0) != (fb > 0)
+    ]
+
+
+def _dips(
+    f: Callable[[float], float], knots: list[tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """Where f, between two samples, crosses zero and comes back."""
+    found: list[tuple[float, float]] = []
+    for (a, fa), (_, fb), (c, fc) in zip(knots, knots[1:], knots[2:], strict=False):
+        sign = 1.0 if fb > 0 else -1.0
+        # The tails are flat but for rounding: a dip has to be deeper than that.
+        if sign * fb < min(sign * fa, sign * fc) - 1e-9:
+            low = minimize_scalar(
+                lambda z, sign=sign: sign * f(z), bounds=(a, c), method="bounded"
+            )
+            if low.fun < 0:
+                found.append((float(low.x), sign * float(low.fun)))
+    return found

@@ -1,0 +1,252 @@
+"""The convergence theorems of Appendix B: as printed, as they follow, and measured.
+
+With avg = 1/T·Σ_{t ≤ T} E‖∇f(x_t)‖², C_l ≤ A_t ≤ C_u, H_T(p) = Σ_{t ≤ T} t^-p and
+b = β1/(1 - β1); derived in docs/maths.md:
+
+    Theorem 4.1   avg ≤ 2/C_l·[(M_f - f*)/α0·T^(η-1) + L·C_u²·σ²·α0/(2(1-η))·T^-η]
+    momentum      avg ≤ T^(η-1)/(α0·C_l)·[M_f - f*
+                            + M_g²·(b·d·α0·C_u + (b + ½)·L·α0²·C_u²·H_T(2η))]
+
+The printed Theorem 4.1 has α0 where 1/α0 belongs. The printed momentum theorem sums
+t^-2η to 1/(1 - 2η), which is negative, takes ‖A_1‖₁ for M_g, and keeps a term that
+cancels. Neither says that its left side is an expectation.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from acprop.lab.descent import Settings, walk
+from acprop.lab.methods import Method, method
+from acprop.lab.nonconvex import NonConvex, problem
+from acprop.rule import Rule
+
+Theorem = Literal["4.1", "momentum"]
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """What a bound is made of besides α0, η, β1 and T. d: the dimension."""
+
+    C_l: float
+    C_u: float
+    L: float
+    M_f: float
+    f_star: float
+    M_g: float
+    sigma: float
+    d: int
+
+    @property
+    def alpha0_limit(self) -> float:
+        """The theorems' condition on the learning rate: α0 ≤ C_l/(L·C_u²)."""
+        return self.C_l / (self.L * self.C_u**2)
+
+
+def natural_constants(
+    p: NonConvex, optimizer: Method, *, eps: float, beta1: float
+) -> Constants:
+    """The bounds on A_t that hold whatever happens, for ε outside the root.
+
+        centered     √s ≤ 2·β1·M_g    as g - m_t = β1·(g - m_{t-1}), both ≤ M_g
+        uncentered   √v ≤ M_g
+        C_l = 1/(√s_max + ε)    C_u = 1/ε    and C_l = C_u = 1 for SGD
+
+    C_u is not loose: A_1 = 1/ε.
+    """
+    C_l = C_u = 1.0
+    if isinstance(optimizer.rule, Rule):
+        reach = 2 * beta1 * p.M_g if optimizer.rule.centered else p.M_g
+        C_l, C_u = 1 / (reach + eps), 1 / eps
+    return Constants(
+        C_l, C_u, p.L, p.M_f, p.f_star, p.M_g, sigma=p.sigma, d=p.dimension
+    )
+
+
+def harmonic(T: int, p: float) -> float:
+    """H_T(p) = Σ_{t=1..T} t^-p."""
+    return float(np.sum(np.arange(1, T + 1, dtype=np.float64) ** -p))
+
+
+def theorem_41_printed(c: Constants, *, alpha0: float, eta: float, T: int) -> float:
+    """2/C_l·[(M_f - f*)·α0·T^(η-1) + L·C_u²·σ²·α0/(2(1-η))·T^-η]."""
+    rise = (c.M_f - c.f_star) * alpha0 * T ** (eta - 1)
+    return 2 / c.C_l * (rise + _noise(c, alpha0, eta, T))
+
+
+def theorem_41_corrected(c: Constants, *, alpha0: float, eta: float, T: int) -> float:
+    """2/C_l·[(M_f - f*)/α0·T^(η-1) + L·C_u²·σ²·α0/(2(1-η))·T^-η]."""
+    rise = (c.M_f - c.f_star) / alpha0 * T ** (eta - 1)
+    return 2 / c.C_l * (rise + _noise(c, alpha0, eta, T))
+
+
+def _noise(c: Constants, alpha0: float, eta: float, T: int) -> float:
+    return c.L * c.C_u**2 * c.sigma**2 * alpha0 / (2 * (1 - eta)) * T**-eta
+
+
+def theorem_41_without_ceiling(
+    c: Constants, *, alpha0: float, eta: float, T: int, f_1: float
+) -> float:
+    """2/(C_l·α0)·T^(η-1)·[f(x_1) - f* + ½·L·C_u²·σ²·α0²·H_T(2η)]: it needs no M_f.
+
+    At η = ½ it is the O(log T/√T) of the synchronous methods: it is the ceiling on f
+    that takes the logarithm away, not the asynchrony.
+    """
+    noise = c.L * c.C_u**2 * c.sigma**2 * alpha0**2 * harmonic(T, 2 * eta) / 2
+    return 2 / (c.C_l * alpha0) * T ** (eta - 1) * (f_1 - c.f_star + noise)
+
+
+def momentum_printed(
+    c: Constants, *, alpha0: float, eta: float, T: int, beta1: float
+) -> float:
+    """T^(η-1)/(α0·C_l)·[M_f - f* + M_g²·E].
+
+    E = b²/(4L) + α0·M_g/(1-β1) + (b + ½)·L·α0²·C_u²/(1-2η).
+    """
+    b = beta1 / (1 - beta1)
+    E = (
+        b**2 / (4 * c.L)
+        + alpha0 * c.M_g / (1 - beta1)
+        + (b + 0.5) * c.L * alpha0**2 * c.C_u**2 / (1 - 2 * eta)
+    )
+    return T ** (eta - 1) / (alpha0 * c.C_l) * (c.M_f - c.f_star + E * c.M_g**2)
+
+
+def momentum_corrected(
+    c: Constants, *, alpha0: float, eta: float, T: int, beta1: float
+) -> float:
+    """T^(η-1)/(α0·C_l)·[M_f - f* + M_g²·E].
+
+    E = b·d·α0·C_u + (b + ½)·L·α0²·C_u²·H_T(2η).
+    """
+    b = beta1 / (1 - beta1)
+    E = b * c.d * alpha0 * c.C_u
+    E += (b + 0.5) * c.L * alpha0**2 * c.C_u**2 * harmonic(T, 2 * eta)
+    return T ** (eta - 1) / (alpha0 * c.C_l) * (c.M_f - c.f_star + E * c.M_g**2)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """average: of 1/T·Σ‖∇f(x_t)‖² over the seeds; error: its standard error, 0 for one.
+
+    C_l, C_u: the smallest and the largest element of any A_t that occurred.
+    """
+
+    average: float
+    error: float
+    C_l: float
+    C_u: float
+
+
+def measure(p: NonConvex, optimizer: Method, h: Settings) -> Measured:
+    """Run it and see."""
+    run = walk(p, optimizer, h)
+    last = run.averages[-1]
+    error = float(np.std(last, ddof=1)) / math.sqrt(h.seeds) if h.seeds > 1 else 0.0
+    return Measured(float(np.mean(last)), error, run.A_min, run.A_max)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundReport:
+    """One theorem, one problem, one setting: what it promises and what happened.
+
+    alpha0_is_allowed: α0 ≤ C_l/(L·C_u²)? Only then does Theorem 4.1 promise anything;
+        the corrected momentum bound does not need it.
+    """
+
+    problem: str
+    theorem: Theorem
+    optimizer: str
+    settings: dict[str, Any]
+    constants: Constants
+    printed: float
+    corrected: float
+    measured: Measured
+    alpha0_is_allowed: bool
+
+    @property
+    def printed_holds(self) -> bool:
+        """Is the measured average below the printed right side?"""
+        return self.measured.average <= self.printed
+
+    @property
+    def corrected_holds(self) -> bool:
+        """Is the measured average below the corrected right side?"""
+        return self.measured.average <= self.corrected
+
+
+def bound(
+    problem_name: str,
+    theorem: Theorem,
+    *,
+    alpha0: float,
+    eta: float = 0.5,
+    steps: int = 1000,
+    eps: float = 1.0,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    optimizer: str | None = None,
+    seeds: int = 16,
+) -> BoundReport:
+    """Compare a theorem with a run of what it speaks about.
+
+    optimizer: for Theorem 4.1 acprop (the default), adashift or sgd; for the momentum
+        theorem acprop-momentum, which then keeps AMSGrad's maximum as it demands.
+    """
+    p = problem(problem_name)
+    chosen = _subject(theorem, optimizer)
+    _check_eta(theorem, eta)
+    h = Settings(
+        alpha0, eta, steps, eps, beta1, beta2, amsgrad=theorem != "4.1", seeds=seeds
+    )
+    c = natural_constants(p, chosen, eps=eps, beta1=beta1)
+    if theorem == "4.1":
+        printed = theorem_41_printed(c, alpha0=alpha0, eta=eta, T=steps)
+        corrected = theorem_41_corrected(c, alpha0=alpha0, eta=eta, T=steps)
+    else:
+        printed = momentum_printed(c, alpha0=alpha0, eta=eta, T=steps, beta1=beta1)
+        corrected = momentum_corrected(c, alpha0=alpha0, eta=eta, T=steps, beta1=beta1)
+    return BoundReport(
+        problem=p.name,
+        theorem=theorem,
+        optimizer=chosen.name,
+        settings={
+            "alpha0": alpha0,
+            "eta": eta,
+            "steps": steps,
+            "eps": eps,
+            "beta1": beta1,
+            "beta2": beta2,
+            "amsgrad": h.amsgrad,
+            "seeds": seeds,
+        },
+        constants=c,
+        printed=printed,
+        corrected=corrected,
+        measured=measure(p, chosen, h),
+        alpha0_is_allowed=alpha0 <= c.alpha0_limit,
+    )
+
+
+_SUBJECTS = {"4.1": ("acprop", "adashift", "sgd"), "momentum": ("acprop-momentum",)}
+
+
+def _subject(theorem: str, optimizer: str | None) -> Method:
+    if theorem not in _SUBJECTS:
+        raise ValueError(f"theorem must be one of 4.1, momentum, got {theorem}")
+    allowed = _SUBJECTS[theorem]
+    if optimizer is not None and optimizer not in allowed:
+        raise ValueError(
+            f"optimizer must be one of {', '.join(allowed)} for theorem {theorem}, "
+            f"got {optimizer}; the theorem does not speak about others"
+        )
+    return method(optimizer or allowed[0])
+
+
+def _check_eta(theorem: str, eta: float) -> None:
+    if theorem == "4.1" and not 0.5 <= eta < 1:
+        raise ValueError(f"eta must be in [0.5, 1) for theorem 4.1, got {eta}")
+    if theorem == "momentum" and not 0.5 < eta <= 1:
+        raise ValueError(f"eta must be in (0.5, 1] for theorem momentum, got {eta}")

@@ -1,0 +1,105 @@
+"""Walk a method over a non-convex problem, many seeds at once.
+
+    x_{t+1} = x_t - α_t·A_t·n_t        α_t = α0·t^-η        x_1 = x0
+
+with g_t seen at x_t: the indices of the appendix. (Section 4 writes x_t = x_{t-1} - …,
+by which g_t would be seen at a point that depends on it.) ε stands outside the root, as
+in Section 4, and s_0 = 0, so A_1 = 1/ε for the asynchronous members.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from acprop.lab.methods import Method, advance
+from acprop.lab.nonconvex import Floats, NonConvex
+from acprop.reference import Hyper, State
+from acprop.rule import PAPER, Rule
+
+SECTION_4 = replace(PAPER, name="section 4", eps_placement="outside")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The numbers of a walk. seeds: how many runs; seed: of the noise of all of them.
+
+    Two methods with the same settings meet the same noise, so they can be paired.
+    """
+
+    alpha0: float
+    eta: float = 0.5
+    steps: int = 1000
+    eps: float = 1.0
+    beta1: float = 0.9
+    beta2: float = 0.999
+    amsgrad: bool = False
+    seeds: int = 16
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("alpha0", "eps"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value > 0):
+                raise ValueError(f"{name} must be finite and above 0, got {value}")
+        for name in ("beta1", "beta2"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} must be in [0, 1), got {getattr(self, name)}")
+        for name in ("steps", "seeds"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be 1 or more, got {getattr(self, name)}")
+        if not 0 <= self.eta <= 1:
+            raise ValueError(f"eta must be in [0, 1], got {self.eta}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Walk:
+    """squared: ‖∇f(x_t)‖² as [t, seed]. A_min, A_max: over all t, seeds and elements."""
+
+    squared: Floats
+    A_min: float
+    A_max: float
+
+    @property
+    def averages(self) -> Floats:
+        """1/T·Σ_{t ≤ T} ‖∇f(x_t)‖² for every T, as [T, seed]."""
+        T = np.arange(1, len(self.squared) + 1)[:, None]
+        return np.cumsum(self.squared, axis=0) / T
+
+
+def walk(problem: NonConvex, method: Method, h: Settings) -> Walk:
+    """Run the method from x0, once for each seed."""
+    rng = np.random.default_rng(h.seed)
+    hyper = Hyper(h.beta1, h.beta2, h.eps, amsgrad=h.amsgrad, axis=())
+    x = np.tile(np.array(problem.x0), (h.seeds, 1))
+    state = State()
+    squared = np.empty((h.steps, h.seeds))
+    A_min, A_max = np.inf, 0.0
+    for t in range(1, h.steps + 1):
+        gradient = problem.gradient(x)
+        squared[t - 1] = np.sum(gradient**2, axis=-1)
+        g = gradient + problem.noise.draw(rng, gradient)
+        new, d = advance(method, SECTION_4, state, g, hyper)
+        A = preconditioner(method, state, new, hyper)
+        A_min, A_max = min(A_min, float(np.min(A))), max(A_max, float(np.max(A)))
+        state, x = new, x - h.alpha0 * t**-h.eta * d
+    return Walk(squared, A_min, A_max)
+
+
+def preconditioner(method: Method, old: State, new: State, h: Hyper) -> Floats:
+    """A_t = 1/(√s_k + ε), k = t - delay, or 1 for plain SGD; s_k may be a maximum."""
+    if not isinstance(method.rule, Rule):
+        if method.rule == "sgd":
+            return np.ones(1)
+        raise ValueError(
+            f"optimizer must be sgd or of the family to have a preconditioner, "
+            f"got {method.name}"
+        )
+    if method.rule.delay > 1:
+        raise ValueError(f"delay must be 0 or 1, got {method.rule.delay}")
+    seen = old if method.rule.delay else new
+    # `new` holds the maximum that this very step has divided by.
+    s = new.top if h.amsgrad or method.amsgrad else seen.s
+    return 1 / (np.sqrt(np.asarray(s)) + h.eps)

@@ -1,0 +1,132 @@
+"""Which way a method goes in the end: the net move of one period, as t → ∞.
+
+In the limit the directions d_t repeat with the period while the learning rate hardly
+changes within one, so the sign of Σ d_t decides: towards x*, for ever, or away from it.
+Nothing is simulated; the state comes from the closed forms of `limits`. There the bias
+corrections are 1, the first step is forgotten, and no clip or clamp binds any more.
+"""
+
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+from typing import Any
+
+import numpy as np
+
+from acprop.lab.limits import log_centered, log_uncentered, mean
+from acprop.lab.methods import Method
+from acprop.lab.problems import Problem
+from acprop.rule import Convention, Rule
+
+Array = Any
+
+
+def drift(
+    problem: Problem,
+    method: Method,
+    convention: Convention,
+    *,
+    beta1: Array,
+    beta2: Array,
+    eps: float | None = None,
+) -> Array:
+    """Σ d_t / Σ |d_t| over one period; positive is towards x*, which is the left end.
+
+    AVAGrad normalises by the tensor's own mean and has a single element here, so its
+    drift is that of its numerator; AMSGrad's denominator stops changing, likewise.
+    """
+    numerator = _numerator(problem, method, beta1)
+    ndim = len(np.broadcast_shapes(np.shape(beta1), np.shape(beta2)))
+    numerator = numerator.reshape(problem.period, *_last(beta1, ndim))
+    log_size = -_log_denominator(problem, method, convention, beta1, beta2, eps)
+    with np.errstate(divide="ignore"):  # a gradient of 0 has no step
+        log_size = log_size + np.log(np.abs(numerator))
+    # Relative to the largest step of the period: the scales may underflow.
+    d = np.sign(numerator) * np.exp(log_size - np.max(log_size, axis=0))
+    if method.rule == "adopt":
+        d = _averaged(d, beta1)
+    return np.sum(d, axis=0) / np.sum(np.abs(d), axis=0)
+
+
+def _last(array: Array, ndim: int) -> tuple[int, ...]:
+    """The shape of an array that is to broadcast against `ndim` axes."""
+    return (1,) * (ndim - np.ndim(array)) + np.shape(array)
+
+
+def _numerator(problem: Problem, method: Method, beta1: Array) -> Array:
+    """By phase, with the shape of β1."""
+    rule = method.rule
+    if rule == "avagrad" or (isinstance(rule, Rule) and rule.numerator == "m"):
+        return mean(problem, beta1)
+    beta1 = np.asarray(beta1)
+    g = problem.cycle.reshape(-1, *([1] * beta1.ndim)) + np.zeros_like(beta1)
+    window = range(max(rule.delay, 1) if isinstance(rule, Rule) else 1)
+    weights = [beta1**i for i in window]
+    past = [np.roll(g, i, axis=0) for i in window]  # newest first
+    total = sum(w * g for w, g in zip(weights, past, strict=True))
+    return total / sum(weights)
+
+
+def _log_denominator(
+    problem: Problem,
+    method: Method,
+    convention: Convention,
+    beta1: Array,
+    beta2: Array,
+    eps: float | None,
+) -> Array:
+    """log of what the numerator of each phase is divided by."""
+    rule = method.rule
+    if rule in ("sgd", "avagrad") or method.amsgrad:
+        shape = np.broadcast_shapes(np.shape(beta1), np.shape(beta2))
+        return np.zeros((problem.period, *shape))
+    default = convention.eps if isinstance(rule, Rule) else method.eps
+    with np.errstate(divide="ignore"):  # log 0 = -∞: a floor of nothing
+        log_eps = np.log(np.float64(default if eps is None else eps))
+    if not isinstance(rule, Rule):  # ADOPT
+        return np.maximum(np.roll(log_uncentered(problem, beta2), 1, 0) / 2, log_eps)
+    if rule.centered:
+        seen = log_centered(problem, beta1, beta2)
+        if convention.residual == "previous":  # g_t - m_t = β1·(g_t - m_{t-1})
+            seen = seen - 2 * np.log(beta1)
+    else:
+        seen = log_uncentered(problem, beta2)
+    if convention.kappa > 0:
+        floor = 2 * np.log(convention.kappa) + np.log(scale(problem, beta2))
+        seen = np.logaddexp(seen, floor)
+    if convention.eps_placement == "accumulated":
+        seen = np.logaddexp(seen, log_eps - np.log1p(-beta2))
+    seen = np.roll(seen, rule.delay, axis=0)
+    if convention.eps_placement == "inside":
+        return np.logaddexp(seen, log_eps) / 2
+    return np.logaddexp(seen / 2, log_eps)
+
+
+def _averaged(u: Array, beta1: Array) -> Array:
+    """The running mean of ADOPT's normalised gradients, once it repeats itself."""
+    d = np.zeros(np.shape(u[0]))
+    for now in u:
+        d = beta1 * d + (1 - beta1) * now
+    d = d / (1 - beta1 ** len(u))
+    out = np.empty_like(u)
+    for t, now in enumerate(u):
+        out[t] = d = beta1 * d + (1 - beta1) * now
+    return out
+
+
+def scale(problem: Problem, beta2: Array) -> Array:
+    """The guard's A after each phase, in the limit where its pace is (1 - β2)/10.
+
+        A = max(w², A + (w² - A)·pace)      w = |g| of a single element, if not 0
+
+    Right after the largest gradient A is its square, whatever it was before.
+    """
+    w2 = problem.cycle**2
+    first = int(np.argmax(w2))
+    pace = (1 - beta2) / 10
+    now = np.full(np.shape(beta2), np.max(w2))
+    out = np.empty((problem.period, *np.shape(beta2)))
+    for t in range(first, first + problem.period):
+        w = w2[t % problem.period]
+        now = np.maximum(w, now + (w - now) * pace) if w > 0 else now
+        out[t % problem.period] = now
+    return out

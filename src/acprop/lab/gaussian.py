@@ -1,0 +1,197 @@
+"""The constants of Section 4: what v and s average to when gradients are N(μ, σ²).
+
+    E v = μ² + σ²
+    E s = 2·β1²/(1 + β1)·σ²      residual g_t - m_t, Algorithm 2
+    E s = 2/(1 + β1)·σ²          residual g_t - m_{t-1}, optax
+
+The paper writes σ² for the second. g_t and m_{t-1} are independent and Var m_{t-1} is
+(1 - β1)/(1 + β1)·σ², so Var(g_t - m_{t-1}) = 2/(1 + β1)·σ²; and g_t - m_t is β1 times
+that residual.
+"""
+
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acprop.records import Curves, Line
+from acprop.reference import Hyper, State, step
+from acprop.rule import ACPROP, ADASHIFT, OPTAX, PAPER, Convention
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """Independent gradients of mean mu and standard deviation sigma."""
+
+    mu: float
+    sigma: float
+
+    def __post_init__(self) -> None:
+        if not self.sigma >= 0:
+            raise ValueError(f"sigma must be 0 or more, got {self.sigma}")
+
+    def uncentered(self) -> float:
+        """E v."""
+        return self.mu**2 + self.sigma**2
+
+    def centered(self, beta1: float, convention: Convention = PAPER) -> float:
+        """E s, without ε."""
+        lag = beta1**2 if convention.residual == "current" else 1.0
+        return lag * 2 / (1 + beta1) * self.sigma**2
+
+    def printed_factor(self, eps: float = 0.0) -> float:
+        """How much faster the centered version should be, as printed: s taken for σ²."""
+        return (math.sqrt(self.uncentered()) + eps) / (self.sigma + eps)
+
+    def factor(self, beta1: float, eps: float = 0.0) -> float:
+        """The ratio of the denominators √E v + ε and √E s + ε."""
+        den = math.sqrt(self.centered(beta1)) + eps
+        return (math.sqrt(self.uncentered()) + eps) / den
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """A mean over independent lanes with the half-width of its 99.9 % interval.
+
+    below: which share of the lanes has s below σ².
+    """
+
+    v: float
+    v_half: float
+    s: float
+    s_half: float
+    below: float
+
+
+def measure(
+    gradients: Gaussian,
+    beta1: float,
+    beta2: float = 0.99,
+    *,
+    convention: Convention = PAPER,
+    lanes: int = 8192,
+    steps: int | None = None,
+    seed: int = 0,
+) -> Moments:
+    """Run the reference and average v and s of the last step over the lanes.
+
+    steps: None waits until the start is forgotten to 1e-7: each step forgets a share
+        1 - max(β2, β1²).
+    """
+    rate = max(beta2, beta1**2)
+    steps = math.ceil(math.log(1e-7) / math.log(rate)) if steps is None else steps
+    rng = np.random.default_rng(seed)
+    h = Hyper(beta1=beta1, beta2=beta2, eps=0.0, axis=())
+    v_state = s_state = State()
+    for _ in range(steps):
+        g = gradients.mu + gradients.sigma * rng.standard_normal(lanes)
+        v_state, _ = step(ADASHIFT, convention, v_state, g, h)
+        s_state, _ = step(ACPROP, convention, s_state, g, h)
+    v, v_half = _interval(v_state.s)
+    s, s_half = _interval(s_state.s)
+    below = float(np.mean(s_state.s < gradients.sigma**2))
+    return Moments(v, v_half, s, s_half, below)
+
+
+def _interval(sample: Any) -> tuple[float, float]:
+    # 3.29: two-sided 99.9 % of a normal mean
+    half = 3.29 * np.std(sample, ddof=1) / math.sqrt(len(sample))
+    return float(np.mean(sample)), float(half)
+
+
+def drifting(beta1: float, change: float) -> float:
+    """lim s_t, when the true gradient changes by the same amount at every step.
+
+        (β1/(1 - β1)·change)²
+
+    m_t lags 1/(1 - β1) steps behind m_{t-1}'s input, so s is not change², as the Remark
+    of Section 4 suggests, but for β1 = 0.9 81 times that.
+    """
+    return (beta1 / (1 - beta1) * change) ** 2
+
+
+def constant(beta1: float, beta2: float, t: int) -> float:
+    """s_t/g² after t equal, noise-free gradients g: small, and never 0 for β1 > 0.
+
+        (1 - β2)·Σ_{i≤t} β2^(t-i)·β1^(2i)
+    """
+    i = np.arange(1, t + 1)
+    return float((1 - beta2) * np.sum(beta2 ** (t - i) * beta1 ** (2.0 * i)))
+
+
+def bound_constants(den: float) -> tuple[float, float]:
+    """The two coefficients of Theorem 4.1 (with its 1/α0) where every A_t is 1/den.
+
+        first   2/C_l        times (M_f - f*)/α0·T^(η-1)       grows with den
+        second  C_u²/C_l     times L·σ²·α0/(1-η)·T^-η          falls with den
+    """
+    c = 1 / den
+    return 2 / c, c**2 / c
+
+
+def tuned_bound(den: float, a: float = 1.0, b: float = 1.0) -> float:
+    """min over α0 of first·a/α0 + second·b·α0; den has no say in it."""
+    first, second = bound_constants(den)
+    return 2 * math.sqrt(first * a * second * b)
+
+
+RATIOS = tuple(float(r) for r in np.geomspace(1e-2, 1e2, 9))
+
+
+def records() -> list[Curves]:
+    """Denominators and their ratio against μ/σ, measured and predicted; σ = 1."""
+    return [_denominators(0.9), _denominators(0.5), _factors()]
+
+
+def _denominators(beta1: float) -> Curves:
+    measured = [measure(Gaussian(r, 1.0), beta1, lanes=512, seed=1) for r in RATIOS]
+    predicted = [Gaussian(r, 1.0) for r in RATIOS]
+    rows = {
+        "√v, measured": [m.v for m in measured],
+        "√(μ² + σ²)": [p.uncentered() for p in predicted],
+        "√s, measured": [m.s for m in measured],
+        "√(2β1²/(1 + β1))·σ": [p.centered(beta1) for p in predicted],
+        "√s with m_{t-1}: √(2/(1 + β1))·σ": [
+            p.centered(beta1, OPTAX) for p in predicted
+        ],
+        "σ, as printed": [1.0 for _ in predicted],
+    }
+    return Curves(
+        "constants",
+        f"denominators for gradients N(μ, 1), β1 = {beta1}",
+        "μ/σ",
+        "root of the mean second moment",
+        tuple(_line(label, np.sqrt(values)) for label, values in rows.items()),
+        x_scale="log",
+        y_scale="log",
+        about={"beta1": beta1, "beta2": 0.99, "sigma": 1.0, "lanes": 512},
+    )
+
+
+def _factors() -> Curves:
+    gradients = [Gaussian(r, 1.0) for r in RATIOS]
+    lines = [_line("as printed", [g.printed_factor() for g in gradients])]
+    for beta1 in (0.9, 0.5):
+        values = [g.factor(beta1) for g in gradients]
+        lines.append(_line(f"corrected, β1 = {beta1}", values))
+    return Curves(
+        "constants",
+        "uncentered over centered denominator",
+        "μ/σ",
+        "ratio",
+        tuple(lines),
+        x_scale="log",
+        y_scale="log",
+        about={"sigma": 1.0, "eps": 0.0},
+    )
+
+
+def _line(label: str, y: Any) -> Line:
+    return Line(label, RATIOS, tuple(map(float, y)))

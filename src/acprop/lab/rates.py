@@ -1,0 +1,139 @@
+"""How fast the average squared gradient falls: slopes measured over seeds.
+
+    y(T) = 1/T·Σ_{t ≤ T} ‖∇f(x_t)‖²        slope = d log y/d log T
+
+A rate of O(1/√T) is a slope of -½ for large T; O(log T/√T) is -½ + 1/log T at T. A slope
+is fitted for each seed and its interval is Student's over the seeds; methods with equal
+settings meet equal noise, so slopes of two methods are compared seed by seed.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from acprop.lab.descent import Settings, Walk, walk
+from acprop.lab.methods import method
+from acprop.lab.nonconvex import NonConvex
+from acprop.records import Curves, Line
+
+ASYNC = ("acprop", "adashift")
+SYNC = ("adam", "rmsprop", "adabelief")
+# An asynchronous method, and what differs from it in nothing but the delay.
+TWINS = (("acprop", "rmsprop-centered"), ("adashift", "rmsprop"))
+# ε large enough that the first step, α0·g/ε, does not leave the basin; β2 small enough
+# that s forgets the slope of the start within the first tenth of the run.
+SETTINGS = Settings(alpha0=0.5, eta=0.5, steps=4000, eps=0.1, beta2=0.99, seeds=32)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean and its confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """The measured slope of one method on one problem; one number for each seed."""
+
+    problem: str
+    optimizer: str
+    per_seed: tuple[float, ...]
+
+    @property
+    def interval(self) -> Interval:
+        """Its mean, with 95 % confidence."""
+        return student(self.per_seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """curves: a panel for each problem, a line for each method. slopes: in that order."""
+
+    curves: tuple[Curves, ...]
+    slopes: tuple[Slope, ...]
+
+    def slope(self, problem: str, optimizer: str) -> Slope:
+        """Find a slope."""
+        for found in self.slopes:
+            if (found.problem, found.optimizer) == (problem, optimizer):
+                return found
+        raise KeyError(f"{optimizer} on {problem}")
+
+
+def student(values: Sequence[float], *, confidence: float = 0.95) -> Interval:
+    """mean ± t·s/√n, with Student's t for n - 1 degrees of freedom."""
+    n = len(values)
+    if n < 2:
+        raise ValueError(f"values must be 2 or more for an interval, got {n}")
+    mean, s = float(np.mean(values)), float(np.std(values, ddof=1))
+    t = float(stats.t.ppf((1 + confidence) / 2, n - 1))
+    half = t * s / math.sqrt(n)
+    return Interval(mean, mean - half, mean + half)
+
+
+def difference(first: Slope, second: Slope) -> Interval:
+    """first - second, seed by seed."""
+    pairs = zip(first.per_seed, second.per_seed, strict=True)
+    return student([a - b for a, b in pairs])
+
+
+def horizons(steps: int, *, n: int = 16) -> NDArray[np.int64]:
+    """Where the average is read: the last tenth-to-one of the run, evenly in log T."""
+    if steps < 20:
+        raise ValueError(f"steps must be 20 or more to fit a slope, got {steps}")
+    return np.unique(np.geomspace(steps / 10, steps, n).round().astype(np.int64))
+
+
+def slopes(run: Walk) -> tuple[float, ...]:
+    """The least-squares slope of log y over log T, for each seed."""
+    T = horizons(len(run.squared))
+    fit = np.polyfit(np.log(T), np.log(run.averages[T - 1]), 1)
+    return tuple(float(v) for v in fit[0])
+
+
+def rates(
+    problems: Sequence[NonConvex],
+    optimizers: Sequence[str] = (*ASYNC, *SYNC, "sgd"),
+    settings: Settings = SETTINGS,
+) -> Rates:
+    """Run every method on every problem."""
+    curves: list[Curves] = []
+    found: list[Slope] = []
+    for p in problems:
+        lines: list[Line] = []
+        for name in optimizers:
+            run = walk(p, method(name), settings)
+            found.append(Slope(p.name, name, slopes(run)))
+            lines.append(_line(name, run))
+        curves.append(_panel(p, settings, lines))
+    return Rates(tuple(curves), tuple(found))
+
+
+def _line(name: str, run: Walk) -> Line:
+    n = len(run.squared)
+    T = np.unique(np.geomspace(1, n, 60).round().astype(np.int64))
+    y = np.mean(run.averages[T - 1], axis=1)
+    return Line(name, tuple(map(float, T)), tuple(map(float, y)))
+
+
+def _panel(p: NonConvex, settings: Settings, lines: list[Line]) -> Curves:
+    return Curves(
+        name="rates",
+        title=f"average squared gradient, {p.name}",
+        x_label="T",
+        y_label="1/T·Σ‖∇f(x_t)‖²",
+        lines=tuple(lines),
+        x_scale="log",
+        y_scale="log",
+        about={"problem": p.name, **asdict(settings)},
+    )

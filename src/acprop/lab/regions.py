@@ -1,0 +1,116 @@
+"""Where in the (P, β2) plane a method converges: at a horizon, and in the end.
+
+Two verdicts for every cell. The paper's (Fig. 1): run 10⁴ steps with six initial
+learning rates; converged if for one of them the mean of |x - x*| over the last 1000
+steps is below 0.01. And the exact one: the sign of the drift as t → ∞.
+
+They may differ in two ways. Not there yet, though the drift is right: "undecided" at
+this horizon. There now, though the drift is wrong: `surprises` names such cells. On
+the dense problem there can be none, x0 = 0 being far from x*; on the sparse problem a
+step small enough to oscillate near the left end for the whole run makes them.
+"""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+
+from acprop.lab.drift import drift
+from acprop.lab.methods import Method
+from acprop.lab.problems import Problem, periodic
+from acprop.lab.simulate import Engine, Floats, Sweep, distances
+from acprop.records import Cell, Region
+
+CONVERGED = 0.01  # Fig. 1: "the average distance … is below 0.01"
+
+
+def regions(
+    problem: str,
+    periods: Sequence[int],
+    sweep: Sweep,
+    *,
+    x0: float | None = None,
+    engine: Engine = "auto",
+) -> list[Region]:
+    """One region for each method of the sweep."""
+    problems = [_start_at(periodic(problem, P), x0) for P in periods]
+    if not (problems and sweep.beta2 and sweep.alpha0 and sweep.methods):
+        raise ValueError("periods, beta2, alpha0 and optimizers must not be empty")
+    return [
+        _region(problems, replace(sweep, methods=(method,)), method, engine)
+        for method in sweep.methods
+    ]
+
+
+def surprises(region: Region) -> list[Cell]:
+    """Cells that have converged at the horizon though the drift is wrong."""
+    return [
+        cell
+        for cell in region.cells
+        if cell.finite == "converged" and cell.asymptotic == "diverges"
+    ]
+
+
+def share(region: Region) -> tuple[float, float]:
+    """The share of cells that converge: at the horizon, and in the end."""
+    n = len(region.cells)
+    finite = sum(cell.finite == "converged" for cell in region.cells)
+    return finite / n, sum(c.asymptotic == "converges" for c in region.cells) / n
+
+
+def drifts(problems: Sequence[Problem], sweep: Sweep, method: Method) -> Floats:
+    """The exact drift: [problem, beta2]."""
+    beta2 = np.array(sweep.beta2)
+
+    def one(problem: Problem) -> Floats:
+        return drift(
+            problem,
+            method,
+            sweep.convention,
+            beta1=sweep.beta1,
+            beta2=beta2,
+            eps=sweep.eps,
+        )
+
+    # numpy lets go of the interpreter's lock in its long loops
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return np.stack(list(pool.map(one, problems)))
+
+
+def _start_at(problem: Problem, x0: float | None) -> Problem:
+    return problem if x0 is None else replace(problem, x0=x0)
+
+
+def _region(
+    problems: Sequence[Problem], sweep: Sweep, method: Method, engine: Engine
+) -> Region:
+    far = distances(problems, sweep, engine=engine)[0]
+    best = np.nanargmin(far, axis=0)
+    nearest = np.nanmin(far, axis=0)
+    toward = drifts(problems, sweep, method)
+    cells: list[Cell] = []
+    for i, j in np.ndindex(*nearest.shape):
+        distance = float(nearest[i, j])
+        converged, right = distance < CONVERGED, bool(toward[i, j] > 0)
+        lost = "undecided" if right else "not converged"
+        cells.append(
+            Cell(
+                period=problems[i].period,
+                beta2=sweep.beta2[j],
+                finite="converged" if converged else lost,
+                best_alpha0=sweep.alpha0[best[i, j]],
+                distance=distance,
+                drift=float(toward[i, j]),
+                asymptotic="converges" if right else "diverges",
+            )
+        )
+    return Region(
+        problem=problems[0].name,
+        optimizer=method.name,
+        beta1=sweep.beta1,
+        convention=sweep.convention.name,
+        steps=sweep.steps,
+        cells=tuple(cells),
+    )

@@ -1,0 +1,287 @@
+"""The stochastic counterexample of the appendix, after Theorem 3 of Reddi et al. 2018.
+
+    f_t(x) = P·x   with probability (1 + δ)/(P + 1)
+             -x    with probability (P - δ)/(P + 1)          x in [-1, 1], x* = -1
+
+The expected gradient is δ > 0 and its second moment P + δ·(P - 1). An asynchronous
+denominator knows nothing of g_t, so inside the interval the expected move is exactly
+-α_t·δ/den_t. On the border the projection has its say, and it can reverse the sign.
+"""
+
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acprop.lab.methods import Method, advance, method
+from acprop.records import Curves, Line
+from acprop.reference import Hyper, State
+from acprop.rule import PAPER, Convention
+
+Floats = NDArray[np.float64]
+LO, HI, X0, X_STAR = -1.0, 1.0, 0.0, -1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stochastic:
+    """delta: the expected gradient. Both outcomes must be possible, and x* be -1."""
+
+    period: int
+    delta: float
+
+    def __post_init__(self) -> None:
+        if self.period < 3:
+            raise ValueError(
+                f"period must be 3 or more on the stochastic problem, got {self.period}"
+            )
+        if not 0 < self.delta < self.period:
+            raise ValueError(
+                f"delta must be above 0 and below period = {self.period}, "
+                f"got {self.delta}"
+            )
+
+    @property
+    def outcomes(self) -> tuple[tuple[float, float], ...]:
+        """The two gradients, each with its probability."""
+        P = self.period
+        return (P, (1 + self.delta) / (P + 1)), (-1.0, (P - self.delta) / (P + 1))
+
+    @property
+    def mean(self) -> float:
+        """E g, summed over the outcomes; it is delta."""
+        return sum(chance * g for g, chance in self.outcomes)
+
+    @property
+    def second_moment(self) -> float:
+        """E g², summed over the outcomes; it is P + δ·(P - 1)."""
+        return sum(chance * g**2 for g, chance in self.outcomes)
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+        """Independent gradients."""
+        (high, chance), (low, _) = self.outcomes
+        return np.where(rng.random(shape) < chance, high, low)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What is tried: every β2 and every initial learning rate, each with every seed.
+
+    eta: the learning rate of step t is alpha0·t^-eta.
+    eps: None takes the convention's own.
+    """
+
+    beta1: float = 0.9
+    beta2: tuple[float, ...] = (0.999,)
+    alpha0: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+    seeds: int = 16
+    convention: Convention = PAPER
+    eps: float | None = None
+    steps: int = 10_000
+    tail: int = 1_000
+    eta: float = 0.5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.tail <= self.steps:
+            raise ValueError(
+                f"tail must be between 1 and steps = {self.steps}, got {self.tail}"
+            )
+
+    @property
+    def hyper(self) -> Hyper:
+        """The lanes of m and s are [beta2, seed]."""
+        beta2 = np.array(self.beta2)[:, None]
+        return Hyper(beta1=self.beta1, beta2=beta2, eps=self.eps, axis=())
+
+
+def distances(problem: Stochastic, trial: Trial, name: str = "acprop") -> Floats:
+    """The mean of |x - x*| over the last steps: [alpha0, beta2, seed]."""
+    far: Any = 0.0
+    for t, x in _walk(problem, trial, method(name)):
+        if t > trial.steps - trial.tail:
+            far = far + np.abs(x - X_STAR)
+    return far / trial.tail
+
+
+def trajectories(
+    problem: Stochastic, trial: Trial, name: str = "acprop", *, every: int = 1
+) -> tuple[NDArray[np.int64], Floats]:
+    """Every so many steps: t, and x as [t, alpha0, beta2, seed]."""
+    kept = [(t, x) for t, x in _walk(problem, trial, method(name)) if t % every == 0]
+    return np.array([t for t, _ in kept]), np.stack([x for _, x in kept])
+
+
+def _walk(
+    problem: Stochastic, trial: Trial, method: Method
+) -> Iterator[tuple[int, Floats]]:
+    rng = np.random.default_rng(trial.seed)
+    lanes = (len(trial.beta2), trial.seeds)
+    alpha0 = np.array(trial.alpha0)[:, None, None]
+    state, h = State(n=np.zeros(lanes)), trial.hyper
+    x = np.full((len(trial.alpha0), *lanes), X0)
+    for t in range(1, trial.steps + 1):
+        g = problem.draw(rng, (1, trial.seeds))
+        state, d = advance(method, trial.convention, state, g, h)
+        x = np.clip(x - alpha0 * (t**-trial.eta * d), LO, HI)
+        yield t, x
+
+
+def expected_move(
+    problem: Stochastic,
+    trial: Trial,
+    state: State,
+    alpha: float,
+    *,
+    name: str = "acprop",
+    x: float | None = None,
+) -> Any:
+    """E[x_t - x_{t-1} | past], by going through both outcomes of the next gradient.
+
+    x: None forgets the interval; a number says where x_{t-1} stands in it.
+    """
+    total: Any = 0.0
+    for g, chance in problem.outcomes:
+        gradient = np.full_like(state.s, g)
+        _, d = advance(method(name), trial.convention, state, gradient, trial.hyper)
+        move = -alpha * d if x is None else np.clip(x - alpha * d, LO, HI) - x
+        total = total + chance * move
+    return total
+
+
+def states(problem: Stochastic, trial: Trial, name: str = "acprop") -> Iterator[State]:
+    """The states of a run, one after each step, with lanes [beta2, seed]."""
+    rng = np.random.default_rng(trial.seed)
+    state = State(n=np.zeros((len(trial.beta2), trial.seeds)))
+    for _ in range(trial.steps):
+        g = problem.draw(rng, (1, trial.seeds)) + np.zeros((len(trial.beta2), 1))
+        state, _ = advance(method(name), trial.convention, state, g, trial.hyper)
+        yield state
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Per β2: the mean of -d_t once m and s are stationary, and its standard error.
+
+    As α_t → 0 this alone says where x goes: below 0 to x* = -1, above 0 to the other end.
+    """
+
+    mean: Floats
+    error: Floats
+
+
+def drift(problem: Stochastic, trial: Trial, name: str) -> Drift:
+    """Average -d_t over the last trial.tail steps, independently for each seed."""
+    rng = np.random.default_rng(trial.seed)
+    state = State(n=np.zeros((len(trial.beta2), trial.seeds)))
+    total: Any = 0.0
+    for t in range(1, trial.steps + 1):
+        g = problem.draw(rng, (1, trial.seeds))
+        state, d = advance(method(name), trial.convention, state, g, trial.hyper)
+        if t > trial.steps - trial.tail:
+            total = total - d
+    mean = total / trial.tail
+    error = mean.std(axis=1, ddof=1) / np.sqrt(trial.seeds)
+    return Drift(mean.mean(axis=1), error)
+
+
+def hover(problem: Stochastic) -> float:
+    """How far above x* a constant step α·g hovers, in units of α.
+
+        1/(z - 1)      z > 1 with  (P - δ)/(P + 1)·z + (1 + δ)/(P + 1)·z^-P = 1
+
+    x climbs by α or falls by P·α and stops at x*: the distance is k·α with probability
+    (1 - 1/z)·z^-k. For ACProp multiply by E[1/den²]/E[1/den], roughly.
+    """
+    (P, down), (_, up) = problem.outcomes
+    low, high = 1.0, 1 / up
+    # The equation's left side less 1 starts at 0, falls, and comes back: bisect.
+    low = max(low, (P * down / up) ** (1 / (P + 1)))
+    for _ in range(200):
+        z = (low + high) / 2
+        low, high = (z, high) if up * z + down * z**-P < 1 else (low, z)
+    return 1 / (low - 1)
+
+
+def averaged_bound(
+    problem: Stochastic, alpha0: float, steps: int, *, eps: float, beta1: float = 1.0
+) -> float:
+    """Bound the mean of E|x_{t-1} - x*| with weights α_t = α0/√t; den = √(s + ε).
+
+        (|x_0 - x*|² + E[g²]/ε·Σα_t²) · √(β1²(P + 1)² + ε) / (2·δ·Σα_t)
+
+    A projection never moves x away from x*, so |x_t - x*|² falls in expectation by
+    2·α_t·δ·|x - x*|/den_t less α_t²·E[g²]/den_t²; sum over t, with √ε ≤ den_t.
+    It goes to 0 like ln T/√T, whatever β1 and β2.
+    """
+    t = np.arange(1.0, steps + 1)
+    sum1, sum2 = alpha0 * np.sum(t**-0.5), alpha0**2 * np.sum(1 / t)
+    den = np.sqrt(beta1**2 * (problem.period + 1) ** 2 + eps)
+    start = (X0 - X_STAR) ** 2
+    return float(
+        (start + problem.second_moment / eps * sum2) * den / (2 * problem.delta * sum1)
+    )
+
+
+OPTIMIZERS = ("acprop", "adashift", "adam", "rmsprop", "adabelief")
+BETA2 = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.997, 0.999)
+
+
+def records() -> list[Curves]:
+    """Trajectories where Adam fails, and how far from x* the best α0 ends, by β2."""
+    return [
+        _trajectories(Stochastic(50, 1.0)),
+        _by_beta2(Stochastic(50, 1.0)),
+    ]
+
+
+def _about(problem: Stochastic, trial: Trial) -> dict[str, Any]:
+    return {
+        "period": problem.period,
+        "delta": problem.delta,
+        "beta1": trial.beta1,
+        "convention": trial.convention.name,
+        "steps": trial.steps,
+        "seeds": trial.seeds,
+    }
+
+
+def _trajectories(problem: Stochastic) -> Curves:
+    trial = Trial(beta2=(0.9,), alpha0=(0.1,), seeds=64, steps=5_000)
+    lines: list[Line] = []
+    for name in OPTIMIZERS:
+        t, x = trajectories(problem, trial, name, every=25)
+        mean = x.mean(axis=-1)[:, 0, 0]
+        lines.append(Line(name, tuple(map(float, t)), tuple(map(float, mean))))
+    return Curves(
+        "stochastic",
+        f"x, mean of {trial.seeds} runs, P = {problem.period}, β2 = 0.9",
+        "step t",
+        "x (optimum -1)",
+        tuple(lines),
+        about={**_about(problem, trial), "beta2": 0.9, "alpha0": 0.1},
+    )
+
+
+def _by_beta2(problem: Stochastic) -> Curves:
+    trial = Trial(beta2=BETA2)
+    lines: list[Line] = []
+    for name in ("acprop", "adam"):
+        for beta1 in (0.1, 0.9):
+            table = distances(problem, replace(trial, beta1=beta1), name)
+            best = table.mean(axis=-1).min(axis=0)
+            label = f"{name}, β1 = {beta1}"
+            lines.append(Line(label, BETA2, tuple(map(float, best))))
+    return Curves(
+        "stochastic",
+        f"distance of the last {trial.tail} steps, best α0, P = {problem.period}",
+        "β2",
+        "mean |x - x*|",
+        tuple(lines),
+        y_scale="log",
+        about={**_about(problem, trial), "beta1": [0.1, 0.9]},
+    )

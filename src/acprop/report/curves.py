@@ -1,0 +1,118 @@
+"""Curves, one panel for each record; a label looks the same in every panel."""
+
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from acprop.records import Curves
+from acprop.report.style import colours, legend_below, panels, power_below, symlog_ticks
+
+N_SOLID = 6  # more lines than this differ in their dashes too
+DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)), (0, (9, 4)))
+MAX_VECTOR_POINTS = 2_000
+# Decades of a symmetrical-log axis on each side, at most: below, it is linear.
+SYMLOG_DECADES = 6
+Look = dict[str, object]
+
+
+def draw_curves(records: Sequence[Curves], title: str | None) -> Figure:
+    """One panel for each record, and one legend if one can serve all."""
+    for record in records:
+        _check(record)
+    figure, axes = panels(len(records), height_inches=2.7)
+    labels = list(dict.fromkeys(line.label for r in records for line in r.lines))
+    looks = _looks(labels)
+    fullest = max(records, key=lambda r: len({line.label for line in r.lines}))
+    is_shared = {line.label for line in fullest.lines} == set(labels)
+    for ax, record in zip(axes, records, strict=True):
+        _draw_panel(ax, record, looks)
+        if not is_shared:
+            handles = [line for line in ax.lines if line.get_label() in labels]
+            _legend_under(ax, handles)
+    if is_shared and len(labels) > 1:
+        legend_below(figure, [Line2D([], [], label=n, **looks[n]) for n in labels])  # pyright: ignore[reportArgumentType]
+    if title is not None or len(records) > 1:
+        figure.suptitle(records[0].name if title is None else title)
+    return figure
+
+
+def linear_below(values: Sequence[float]) -> float:
+    """Where a symmetrical-log axis turns linear: a power of ten near the smallest."""
+    sizes = np.abs(np.asarray(values, float))
+    sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
+    if not sizes.size:
+        return 1.0
+    # A few points that pass close to zero should not stretch the axis.
+    smallest = max(np.quantile(sizes, 0.05), sizes.max() * 10.0**-SYMLOG_DECADES)
+    return power_below(float(smallest))
+
+
+def _looks(labels: Sequence[str]) -> dict[str, Look]:
+    """Colour and dashes for each label; no two labels have both in common."""
+    looks: dict[str, Look] = {}
+    used: set[tuple[str, int]] = set()
+    for i, (label, colour) in enumerate((n, colours(labels)[n]) for n in labels):
+        kinds = range(i // N_SOLID, i // N_SOLID + len(DASHES))
+        free = [k % len(DASHES) for k in kinds if (colour, k % len(DASHES)) not in used]
+        kind = free[0] if free else kinds[0] % len(DASHES)
+        used.add((colour, kind))
+        looks[label] = {"color": colour, "linestyle": DASHES[kind]}
+    return looks
+
+
+def _check(record: Curves) -> None:
+    if not record.lines:
+        raise ValueError(f"lines must be one or more, got none in {record.title!r}")
+    for line in record.lines:
+        if len(line.x) != len(line.y):
+            raise ValueError(
+                f"y must be as long as x = {len(line.x)}, got {len(line.y)} "
+                f"in {line.label!r}"
+            )
+    for name, scale in (("x", record.x_scale), ("y", record.y_scale)):
+        values = np.concatenate([getattr(line, name) for line in record.lines])
+        if scale == "log" and not np.any(values[np.isfinite(values)] > 0):
+            raise ValueError(
+                f"{name} must be positive somewhere on a log scale, got none in "
+                f"{record.title!r}; use a linear one"
+            )
+
+
+def _draw_panel(ax: Axes, record: Curves, looks: dict[str, Look]) -> None:
+    _scale(ax, record)
+    for line in record.lines:
+        (drawn,) = ax.plot(line.x, line.y, label=line.label)
+        drawn.set(**looks[line.label])
+        drawn.set_rasterized(len(line.x) > MAX_VECTOR_POINTS)
+    ax.set_title(record.title)
+    ax.set_xlabel(record.x_label)
+    ax.set_ylabel(record.y_label)
+    ax.grid(color="#E6E6E6", linewidth=0.5)
+    ax.set_axisbelow(True)
+
+
+def _scale(ax: Axes, record: Curves) -> None:
+    if record.x_scale == "log":
+        ax.set_xscale("log", nonpositive="mask")
+    if record.y_scale == "log":
+        ax.set_yscale("log", nonpositive="mask")
+    elif record.y_scale == "symlog":
+        values = [y for line in record.lines for y in line.y]
+        threshold = linear_below(values)
+        ax.set_yscale("symlog", linthresh=threshold)
+        ax.yaxis.set_major_locator(symlog_ticks(threshold))
+
+
+def _legend_under(ax: Axes, handles: Sequence[Line2D]) -> None:
+    """Under the panel: on top of it, it would hide what it explains."""
+    longest = max(len(str(handle.get_label())) for handle in handles)
+    columns = min(len(handles), 3 if longest < 12 else 2 if longest < 24 else 1)
+    ax.legend(
+        handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=columns
+    )

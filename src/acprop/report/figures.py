@@ -1,0 +1,80 @@
+"""Draw records: the picture follows from their kind.
+
+    regions, with or without boundaries    the (β2, P) plane, one panel each
+    boundaries alone                       the same plane, empty
+    curves, surfaces                       one panel each
+
+The same records give the same bytes.
+"""
+
+# pyright: reportUnknownMemberType=false
+
+import os
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from acprop.records import Boundary, Curves, Record, Region, Surface
+from acprop.report.curves import draw_curves
+from acprop.report.regions import draw_regions
+from acprop.report.style import DPI, style
+from acprop.report.surfaces import draw_surfaces
+
+__all__ = ["draw", "figure"]
+
+# What each format would write about when and with what; a date changes every time.
+_METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
+def draw(records: Sequence[Record], path: Path, *, title: str | None = None) -> None:
+    """Draw records of one kind into a file, whole or not at all.
+
+    path: its suffix says the format: .png, .svg or .pdf.
+    title: of the figure; None says what the panels have in common.
+    """
+    form = path.suffix.removeprefix(".").lower()
+    if form not in _METADATA:
+        known = ", ".join(f".{name}" for name in _METADATA)
+        raise ValueError(f"path must end in one of {known}, got {path.name}")
+    picture = BytesIO()
+    with style():
+        drawn = _figure(records, title)
+        drawn.savefig(picture, format=form, dpi=DPI, metadata=_METADATA[form])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.write_bytes(picture.getvalue())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def figure(records: Sequence[Record], *, title: str | None = None) -> Figure:
+    """Make the figure that `draw` would write."""
+    with style():
+        return _figure(records, title)
+
+
+def _figure(records: Sequence[Record], title: str | None) -> Figure:
+    regions = [r for r in records if isinstance(r, Region)]
+    boundaries = [r for r in records if isinstance(r, Boundary)]
+    curves = [r for r in records if isinstance(r, Curves)]
+    surfaces = [r for r in records if isinstance(r, Surface)]
+    n = len(records)
+    if n and len(regions) + len(boundaries) == n:
+        return draw_regions(regions, boundaries, title)
+    if n and len(curves) == n:
+        return draw_curves(curves, title)
+    if n and len(surfaces) == n:
+        return draw_surfaces(surfaces, title)
+    kinds = ", ".join(dict.fromkeys(r.record for r in records)) or "none"
+    raise ValueError(
+        "records must be regions and boundaries, or curves, or surfaces, "
+        f"got {kinds}; draw each kind on its own"
+    )

@@ -1,0 +1,216 @@
+"""Where optimizers converge, and the border in the limit on top.
+
+Two questions are asked of each cell, so there are four answers: has it converged at
+this horizon, and does the drift point to x* as t → ∞?
+"""
+
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from acprop.records import Boundary, Cell, Region
+from acprop.report.plane import draw_border, grid_edges, set_plane
+from acprop.report.style import (
+    Floats,
+    display,
+    label_outer,
+    legend_below,
+    panels,
+    percent,
+)
+
+MAX_MARKS = 50 * 50  # more would touch each other at three panels in a row
+BORDER = "border in the limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How one answer is drawn; `size` is relative to the cell."""
+
+    label: str
+    colour: str
+    marker: str
+    size: float
+    edge: str | None = None
+
+    @property
+    def edge_width(self) -> float:
+        """Points; a plus is nothing but edge."""
+        return 1.2 if self.edge is None else 0.5
+
+
+# By (converged at this horizon, drift points to x*); plus and circle as in the paper.
+MARKS = {
+    (True, True): Mark("converged", "#E69F00", "+", 0.8),
+    (False, True): Mark("undecided at this horizon", "#A6A6A6", "s", 0.4),
+    (False, False): Mark("wrong drift: diverges", "#0072B2", "o", 0.5),
+    (True, False): Mark(
+        "converged against the drift", "#F0E442", "*", 1.5, edge="#000000"
+    ),
+}
+Answer = tuple[bool, bool]
+
+
+def answer(cell: Cell) -> Answer:
+    """Has it converged at this horizon, and does it in the limit?"""
+    return cell.finite == "converged", cell.asymptotic == "converges"
+
+
+def draw_regions(
+    regions: Sequence[Region], boundaries: Sequence[Boundary], title: str | None
+) -> Figure:
+    """One panel for each region, with its border; or for each border, if alone."""
+    for region in regions:
+        _check(region)
+    overlays = _match(regions, boundaries)
+    subjects = regions or boundaries
+    figure, axes = panels(len(subjects), height_inches=2.9)
+    as_image = any(len(r.cells) > MAX_MARKS for r in regions)
+    same, titles = _titles(subjects)
+    for ax, subject, text in zip(axes, subjects, titles, strict=True):
+        set_plane(ax, *_places(subject))
+        ax.set_title(text)
+    for ax, region in zip(axes, regions, strict=False):
+        (_draw_image if as_image else _draw_marks)(ax, region)
+    for ax, borders in zip(axes, overlays, strict=True):
+        for border in borders:
+            draw_border(ax, border)
+    label_outer(axes, "β₂", "period P")
+    figure.suptitle(same if title is None else title)
+    legend_below(figure, _handles(regions, any(overlays), as_image))
+    return figure
+
+
+def _check(region: Region) -> None:
+    if not region.cells:
+        raise ValueError("cells must be one or more, got none; leave the region out")
+    for cell in region.cells:
+        if not 0 <= cell.beta2 < 1:
+            raise ValueError(f"beta2 must be in [0, 1), got {cell.beta2}")
+    places = {(cell.period, cell.beta2) for cell in region.cells}
+    if len(places) < len(region.cells):
+        n_again = len(region.cells) - len(places)
+        raise ValueError(
+            f"cells must be at different (period, beta2), got {n_again} a second time"
+        )
+
+
+def _match(
+    regions: Sequence[Region], boundaries: Sequence[Boundary]
+) -> list[list[Boundary]]:
+    """The borders of each panel; of the same convention, if there is one."""
+    if not regions:
+        return [[boundary] for boundary in boundaries]
+    overlays = [[b for b in boundaries if _key(b) == _key(r)] for r in regions]
+    for boundary in boundaries:
+        if not any(boundary in overlay for overlay in overlays):
+            raise ValueError(
+                "boundary must have a region of its optimizer, problem and beta1, "
+                f"got {', '.join(map(str, _key(boundary)))}; draw it on its own"
+            )
+    return [
+        [b for b in overlay if b.convention == region.convention] or overlay
+        for region, overlay in zip(regions, overlays, strict=True)
+    ]
+
+
+def _key(record: Region | Boundary) -> tuple[str, str, float]:
+    return record.optimizer, record.problem, record.beta1
+
+
+def _titles(subjects: Sequence[Region | Boundary]) -> tuple[str, list[str]]:
+    """What all panels have in common, and of each its name, its own and its shares."""
+    settings = [
+        (f"{s.problem} problem", f"β₁ = {s.beta1:g}", f"{s.convention} convention")
+        for s in subjects
+    ]
+    same = [column[0] for column in zip(*settings, strict=True) if len(set(column)) < 2]
+    titles = [
+        ", ".join([display(s.optimizer), *(t for t in own if t not in same)])
+        + (_shares(s) if isinstance(s, Region) else "")
+        for s, own in zip(subjects, settings, strict=True)
+    ]
+    return ", ".join(same), titles
+
+
+def _shares(region: Region) -> str:
+    n = len(region.cells)
+    finite = percent(sum(answer(c)[0] for c in region.cells), n)
+    limit = percent(sum(answer(c)[1] for c in region.cells), n)
+    return f"\n{finite} at {region.steps:,} steps, {limit} in the limit"
+
+
+def _places(subject: Region | Boundary) -> tuple[Floats, Floats]:
+    """The different 1 - β2 and periods, ascending."""
+    if isinstance(subject, Region):
+        points = [(1 - c.beta2, float(c.period)) for c in subject.cells]
+    else:
+        points = [(1 - b, float(c.period)) for c in subject.crossings for b in c.beta2]
+    rest, periods = zip(*points, strict=True)
+    return np.unique(rest), np.unique(periods)
+
+
+def _draw_marks(ax: Axes, region: Region) -> None:
+    rest, periods = _places(region)
+    # A panel is about 200 points wide and high.
+    cell_points = min(200 / max(len(rest), len(periods)), 14.0)
+    for which, mark in MARKS.items():
+        cells = [c for c in region.cells if answer(c) == which]
+        if cells:
+            ax.scatter(
+                [1 - c.beta2 for c in cells],
+                [c.period for c in cells],
+                s=(mark.size * cell_points) ** 2,
+                c=mark.colour,
+                marker=mark.marker,
+                edgecolors=mark.edge,
+                linewidths=mark.edge_width,
+                label=mark.label,
+                zorder=3 if mark.edge else 2,
+            )
+
+
+def _draw_image(ax: Axes, region: Region) -> None:
+    rest, periods = _places(region)
+    order = list(MARKS)
+    image = np.full((len(periods), len(rest)), np.nan)
+    for cell in region.cells:
+        i = np.searchsorted(periods, cell.period)
+        image[i, np.searchsorted(rest, 1 - cell.beta2)] = order.index(answer(cell))
+    ax.pcolormesh(
+        *grid_edges(rest, periods),
+        np.ma.masked_invalid(image),
+        cmap=ListedColormap([mark.colour for mark in MARKS.values()]),
+        norm=BoundaryNorm(np.arange(len(order) + 1) - 0.5, len(order)),
+        rasterized=True,
+    )
+
+
+def _handles(
+    regions: Sequence[Region], has_border: bool, as_image: bool
+) -> list[Artist]:
+    """The legend: the answers that occur, and the border."""
+    seen = {answer(cell) for region in regions for cell in region.cells}
+    handles: list[Artist] = []
+    for mark in (mark for which, mark in MARKS.items() if which in seen):
+        edge = mark.edge or mark.colour
+        if as_image:
+            handles.append(Patch(fc=mark.colour, ec=edge, label=mark.label))
+        else:
+            line = Line2D([], [], ls="", marker=mark.marker, color=mark.colour)
+            line.set(label=mark.label, markersize=9 * mark.size**0.5)
+            line.set(markeredgecolor=edge, markeredgewidth=mark.edge_width)
+            handles.append(line)
+    if has_border:
+        handles.append(Line2D([], [], color="black", label=BORDER))
+    return handles

@@ -1,0 +1,148 @@
+"""How all figures look: one colour per optimizer, one layout, one size of type."""
+
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from math import ceil, log10
+
+import matplotlib
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import SymmetricalLogLocator
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+DPI = 150
+# From this ratio on, a linear axis would press most of its points into one corner.
+LOG_SPAN = 100
+
+# Names as their authors write them. The first six colours and the black are Okabe and
+# Ito's, the others Tol's: both sets are made for colour-blind readers too.
+OPTIMIZERS = {
+    "acprop": ("ACProp", "#D55E00"),
+    "adashift": ("AdaShift", "#E69F00"),
+    "adam": ("Adam", "#0072B2"),
+    "rmsprop": ("RMSProp", "#009E73"),
+    "adabelief": ("AdaBelief", "#CC79A7"),
+    "rmsprop-centered": ("RMSProp, centered", "#56B4E9"),
+    "acprop-momentum": ("ACProp with momentum", "#882255"),
+    "amsgrad": ("AMSGrad", "#332288"),
+    "avagrad": ("AVAGrad", "#999933"),
+    "adopt": ("ADOPT", "#AA4466"),
+    "sgd": ("SGD", "#000000"),
+}
+CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+
+_RC = {
+    "axes": {"labelsize": 9, "titlesize": 9, "linewidth": 0.6},
+    "figure": {"titlesize": 11},
+    # It comes with matplotlib: the same on every machine.
+    "font": {"family": "DejaVu Sans", "size": 9},
+    "legend": {"fontsize": 8, "frameon": False},
+    "lines": {"linewidth": 1.3},
+    # Ids in an SVG are hashes; without a salt they differ from run to run.
+    "svg": {"hashsalt": "acprop"},
+    "xtick": {"labelsize": 8},
+    "ytick": {"labelsize": 8},
+}
+
+
+@contextmanager
+def style() -> Generator[None]:
+    """Our settings for as long as it lasts, whatever the user's own say."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        for name, group in _RC.items():
+            matplotlib.rc(name, **group)
+        yield
+
+
+def panels(n: int, *, height_inches: float) -> tuple[Figure, list[Axes]]:
+    """Make a figure of n panels in up to three columns, 1050 to 1575 pixels wide."""
+    columns = {1: 1, 2: 2, 4: 2}.get(n, 3)
+    rows = ceil(n / columns)
+    width = {1: 7.0, 2: 9.0, 3: 10.5}[columns]
+    size = (width, height_inches * rows + 0.8)  # the title and the legend
+    figure = Figure(figsize=size, dpi=DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, [figure.add_subplot(rows, columns, i + 1) for i in range(n)]
+
+
+def label_outer(axes: Sequence[Axes], x_label: str, y_label: str) -> None:
+    """Name the axes once per row and column: all the panels have the same."""
+    columns = axes[0].get_gridspec().ncols  # pyright: ignore[reportOptionalMemberAccess]
+    for i, ax in enumerate(axes):
+        if i + columns >= len(axes):
+            ax.set_xlabel(x_label)
+        if i % columns == 0:
+            ax.set_ylabel(y_label)
+
+
+def legend_below(figure: Figure, handles: Sequence[Artist]) -> None:
+    """Put one legend under all panels."""
+    columns = min(len(handles), 4 if figure.get_figwidth() > 8 else 3)
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns)
+
+
+def display(optimizer: str) -> str:
+    """The name of an optimizer as its authors write it."""
+    return OPTIMIZERS[optimizer][0] if optimizer in OPTIMIZERS else optimizer
+
+
+def optimizer_of(label: str) -> str | None:
+    """Which optimizer a label begins with: "AdaShift, n = 10" is about adashift."""
+    plain = label.lower()
+    found = [
+        key
+        for key, (name, _) in OPTIMIZERS.items()
+        for start in (key, name.lower())
+        if plain.startswith(start) and not plain[len(start) :][:1].isalnum()
+    ]
+    return max(found, key=len, default=None)
+
+
+def colours(labels: Sequence[str]) -> dict[str, str]:
+    """A colour for each label: its optimizer's own, or the next that is still free."""
+    named = {text: optimizer_of(text) for text in labels}
+    fixed = {text: OPTIMIZERS[key][1] for text, key in named.items() if key}
+    free = [c for c in CYCLE if c not in fixed.values()] or list(CYCLE)
+    others = [text for text in named if text not in fixed]
+    return fixed | {text: free[i % len(free)] for i, text in enumerate(others)}
+
+
+def is_wide(values: Floats, span: float = LOG_SPAN) -> bool:
+    """Do these want a logarithmic axis: all positive, and far apart?"""
+    return bool(values.min() > 0 and values.max() / values.min() > span)
+
+
+def edges(centres: Floats) -> Floats:
+    """Where cells around these (ascending) centres meet: half-way."""
+    if len(centres) == 1:
+        return np.array([centres[0] - 0.5, centres[0] + 0.5])
+    middle = (centres[1:] + centres[:-1]) / 2
+    first, last = 2 * centres[0] - middle[0], 2 * centres[-1] - middle[-1]
+    return np.concatenate([[first], middle, [last]])
+
+
+def power_below(value: float) -> float:
+    """The power of ten at or below a positive value."""
+    return 10.0 ** np.floor(log10(value))
+
+
+def symlog_ticks(threshold: float) -> SymmetricalLogLocator:
+    """Few enough ticks for a panel, however many decades there are."""
+    locator = SymmetricalLogLocator(base=10, linthresh=threshold)
+    locator.set_params(numticks=7)
+    return locator
+
+
+def percent(part: int, whole: int) -> str:
+    """A share in words that never rounds to all or to nothing."""
+    if part in (0, whole):
+        return "100 %" if part else "0 %"
+    return f"{min(max(100 * part / whole, 0.1), 99.9):.1f} %"
