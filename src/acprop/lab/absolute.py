@@ -13,6 +13,7 @@ What happens at the very first step is a matter of convention: see `acprop.rule`
 # pyright: reportUnknownMemberType=false
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,14 +66,18 @@ def descend(
     beta2: float = 0.999,
     eps: float | None = None,
     steps: int = STEPS,
+    gradient: Callable[[Floats], Floats] = np.sign,
 ) -> Descent:
-    """Run one optimizer, all learning rates at once; the gradient at 0 is 0."""
+    """Run one optimizer, all learning rates at once.
+
+    gradient: that of |x| is the sign, 0 at 0; any other function may take its place.
+    """
     lr = np.array(learning_rates)
     h = Hyper(beta1=beta1, beta2=beta2, eps=eps, axis=())
     state = State(n=np.zeros(len(lr)))
     x = np.full((steps + 1, len(lr)), X0)
     for t in range(1, steps + 1):
-        state, d = advance(method(name), convention, state, np.sign(x[t - 1]), h)
+        state, d = advance(method(name), convention, state, gradient(x[t - 1]), h)
         x[t] = x[t - 1] - lr * d
     return Descent(name, learning_rates, x)
 

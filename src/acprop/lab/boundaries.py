@@ -7,11 +7,13 @@ wherever the drift turns back before it reaches zero, its extremum is looked for
 
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownLambdaType=false
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
+from scipy import optimize
 
 from acprop.lab.drift import drift
 from acprop.lab.methods import Method
@@ -19,7 +21,10 @@ from acprop.lab.problems import Problem, periodic
 from acprop.records import Boundary, Crossing
 from acprop.rule import PAPER, Convention
 
+_scipy: Any = optimize  # its types are unknown to pyright
 XTOL = 1e-12
+# Below it the sign of a drift is rounding: RMSProp's tends to 0 with β2 on Eq. 2.
+RESOLVED = 1e-12
 # z = log β2/(1-β2): from β2 = 1e-9 to 1 - 1e-9, closer together than a pocket is wide.
 LOGITS = np.linspace(-20.7, 20.7, 829)
 
@@ -44,7 +49,8 @@ def boundary(
             ),
             samples,
         )
-        lowest = "converges" if samples[0] > 0 else "diverges"
+        first = samples[np.abs(samples) > RESOLVED][0]
+        lowest = "converges" if first > 0 else "diverges"
         beta2 = tuple(sorted(float(_beta2(z)) for z in roots))
         crossings.append(Crossing(P, lowest, beta2))
     return Boundary(problem, method.name, beta1, convention.name, tuple(crossings))
@@ -67,10 +73,11 @@ def _drift(
 
 def _roots(f: Callable[[float], float], samples: np.ndarray) -> list[float]:
     """All z at which f changes sign; `samples` are its values at `LOGITS`."""
-    knots = [(float(z), float(y)) for z, y in zip(LOGITS, samples, strict=True)]
+    known = zip(LOGITS, samples, strict=True)
+    knots = [(float(z), float(y)) for z, y in known if abs(y) > RESOLVED]
     knots = sorted([*knots, *_dips(f, knots)])
     return [
-        float(brentq(f, a, b, xtol=XTOL, rtol=8.9e-16))
+        float(_scipy.brentq(f, a, b, xtol=XTOL, rtol=8.9e-16))
         for (a, fa), (b, fb) in pairwise(knots)
         if (fa > 0) != (fb > 0)
     ]
@@ -83,9 +90,8 @@ def _dips(
     found: list[tuple[float, float]] = []
     for (a, fa), (_, fb), (c, fc) in zip(knots, knots[1:], knots[2:], strict=False):
         sign = 1.0 if fb > 0 else -1.0
-        # The tails are flat but for rounding: a dip has to be deeper than that.
-        if sign * fb < min(sign * fa, sign * fc) - 1e-9:
-            low = minimize_scalar(
+        if sign * fb < min(sign * fa, sign * fc) - RESOLVED:
+            low = _scipy.minimize_scalar(
                 lambda z, sign=sign: sign * f(z), bounds=(a, c), method="bounded"
             )
             if low.fun < 0:

@@ -12,6 +12,8 @@ t^-2η to 1/(1 - 2η), which is negative, takes ‖A_1‖₁ for M_g, and keeps 
 cancels. Neither says that its left side is an expectation.
 """
 
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 import math
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -65,7 +67,7 @@ def natural_constants(
     )
 
 
-def harmonic(T: int, p: float) -> float:
+def power_sum(T: int, p: float) -> float:
     """H_T(p) = Σ_{t=1..T} t^-p."""
     return float(np.sum(np.arange(1, T + 1, dtype=np.float64) ** -p))
 
@@ -94,7 +96,7 @@ def theorem_41_without_ceiling(
     At η = ½ it is the O(log T/√T) of the synchronous methods: it is the ceiling on f
     that takes the logarithm away, not the asynchrony.
     """
-    noise = c.L * c.C_u**2 * c.sigma**2 * alpha0**2 * harmonic(T, 2 * eta) / 2
+    noise = c.L * c.C_u**2 * c.sigma**2 * alpha0**2 * power_sum(T, 2 * eta) / 2
     return 2 / (c.C_l * alpha0) * T ** (eta - 1) * (f_1 - c.f_star + noise)
 
 
@@ -122,9 +124,22 @@ def momentum_corrected(
     E = b·d·α0·C_u + (b + ½)·L·α0²·C_u²·H_T(2η).
     """
     b = beta1 / (1 - beta1)
-    E = b * c.d * alpha0 * c.C_u
-    E += (b + 0.5) * c.L * alpha0**2 * c.C_u**2 * harmonic(T, 2 * eta)
+    squares = c.L * alpha0**2 * c.C_u**2 * power_sum(T, 2 * eta)
+    E = b * c.d * alpha0 * c.C_u + (b + 0.5) * squares
     return T ** (eta - 1) / (alpha0 * c.C_l) * (c.M_f - c.f_star + E * c.M_g**2)
+
+
+def momentum_synchronous(
+    c: Constants, *, alpha0: float, eta: float, T: int, beta1: float
+) -> float:
+    """The same for a denominator that knows g_t (Adam, AdaBelief, with AMSGrad).
+
+    E = d·α0·C_u/(1-β1) + (b + ½)·L·α0²·C_u²·H_T(2η): the paper's own detour over
+    A_{t-1} makes asynchrony unnecessary, at the price of d·α0·C_u.
+    """
+    detour = c.M_g**2 * c.d * alpha0 * c.C_u
+    bound = momentum_corrected(c, alpha0=alpha0, eta=eta, T=T, beta1=beta1)
+    return bound + T ** (eta - 1) / (alpha0 * c.C_l) * detour
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +159,8 @@ def measure(p: NonConvex, optimizer: Method, h: Settings) -> Measured:
     """Run it and see."""
     run = walk(p, optimizer, h)
     last = run.averages[-1]
-    error = float(np.std(last, ddof=1)) / math.sqrt(h.seeds) if h.seeds > 1 else 0.0
+    spread = float(np.std(last, ddof=1)) if h.seeds > 1 else 0.0
+    error = spread / math.sqrt(h.seeds)
     return Measured(float(np.mean(last)), error, run.A_min, run.A_max)
 
 

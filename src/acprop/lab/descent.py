@@ -56,7 +56,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Walk:
-    """squared: ‖∇f(x_t)‖² as [t, seed]. A_min, A_max: over all t, seeds and elements."""
+    """squared: ‖∇f(x_t)‖² as [t, seed]. A_min, A_max: of all t, seeds and elements."""
 
     squared: Floats
     A_min: float

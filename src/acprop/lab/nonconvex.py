@@ -1,7 +1,7 @@
 """Noisy non-convex problems that meet the assumptions of Theorem 4.1, constants known.
 
 The theorem asks for f* ≤ f ≤ M_f, a gradient that is Lipschitz with L, and a noisy one
-with E[g | x] = ∇f(x), E‖g - ∇f(x)‖² ≤ σ² and ‖g‖ ≤ M_g. Every constant is a closed form:
+with E[g | x] = ∇f(x), E‖g - ∇f(x)‖² ≤ σ² and ‖g‖ ≤ M_g. Here they are closed forms:
 
     cosine  f = 1 - cos x               0 ≤ f ≤ 2    |∇f| ≤ 1            L = 1
     ratio   f = x²/(1 + x²)             0 ≤ f ≤ 1    |∇f| ≤ 9/(8√3)      L = 2

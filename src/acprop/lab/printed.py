@@ -1,8 +1,8 @@
-"""The appendix's formulas exactly as printed, right or wrong, to be held against `limits`.
+"""The appendix's formulas as printed, right or wrong, to be held against `limits`.
 
-Section A.1 (dense) takes the residual against m_{t-1}; Algorithm 2 takes m_t, which makes
-s smaller by β1². Section A.2 (sparse) goes forward with m_{t-1} and backward with m_t.
-`docs/errata.md` lists the slips. Phases are written as offsets from kP: 0, 1, … or -1, -2.
+Section A.1 (dense) takes the residual against m_{t-1}; Algorithm 2 takes m_t, which
+makes s smaller by β1². Section A.2 (sparse) goes forward with m_{t-1} and backward with
+m_t. `docs/errata.md` lists the slips. Phases are offsets from kP: 0, 1 … or -1, -2 …
 """
 
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -15,7 +15,10 @@ Array = Any
 
 
 def dense_mean_after(k: int, P: int, beta1: Array) -> Array:
-    """m_kP for a finite k: -(1-β1^kP) + (1-β1)(P+1)β1^(P-1)·(1-β1^((k-1)P))/(1-β1^P)."""
+    """m_kP for a finite k.
+
+    -(1 - β1^kP) + (1 - β1)(P + 1)·β1^(P-1)·(1 - β1^((k-1)P)) / (1 - β1^P)
+    """
     spikes = (1 - beta1 ** ((k - 1) * P)) / (1 - beta1**P)
     return -(1 - beta1 ** (k * P)) + (1 - beta1) * (P + 1) * beta1 ** (P - 1) * spikes
 
@@ -90,23 +93,18 @@ def sparse_centered(P: int, beta1: Array, beta2: Array) -> dict[int, Array]:
     return {0: s, -1: one, -2: two, -3: (two - gain * (m[-2] + 1) ** 2) / beta2}
 
 
-def printed(
-    problem: str, P: int, beta1: float, beta2: float
-) -> dict[str, dict[int, float]]:
+def forms(
+    problem: str, P: int, beta1: Array, beta2: Array
+) -> dict[str, dict[int, Array]]:
     """All that is printed of the limits of m, v and s, by offset from kP."""
     if problem == "dense":
-        table = {
+        return {
             "m": dense_means(P, beta1),
             "v": {},
             "s": dense_centered(P, beta1, beta2),
         }
-    else:
-        table = {
-            "m": sparse_means(P, beta1),
-            "v": sparse_uncentered(P, beta2),
-            "s": sparse_centered(P, beta1, beta2),
-        }
     return {
-        letter: {at: float(value) for at, value in values.items()}
-        for letter, values in table.items()
+        "m": sparse_means(P, beta1),
+        "v": sparse_uncentered(P, beta2),
+        "s": sparse_centered(P, beta1, beta2),
     }

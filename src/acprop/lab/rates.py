@@ -2,9 +2,9 @@
 
     y(T) = 1/T·Σ_{t ≤ T} ‖∇f(x_t)‖²        slope = d log y/d log T
 
-A rate of O(1/√T) is a slope of -½ for large T; O(log T/√T) is -½ + 1/log T at T. A slope
-is fitted for each seed and its interval is Student's over the seeds; methods with equal
-settings meet equal noise, so slopes of two methods are compared seed by seed.
+A rate of O(1/√T) is a slope of -½ for large T; O(log T/√T) is -½ + 1/log T at T. A
+slope is fitted for each seed and its interval is Student's over the seeds; methods with
+equal settings meet equal noise, so two methods are compared seed by seed.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -57,7 +57,7 @@ class Slope:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """curves: a panel for each problem, a line for each method. slopes: in that order."""
+    """curves: a panel for each problem, a line for each method. slopes: likewise."""
 
     curves: tuple[Curves, ...]
     slopes: tuple[Slope, ...]

@@ -14,8 +14,10 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from acprop.lab.drift import drift
 from acprop.lab.methods import Method
@@ -87,11 +89,11 @@ def _region(
     problems: Sequence[Problem], sweep: Sweep, method: Method, engine: Engine
 ) -> Region:
     far = distances(problems, sweep, engine=engine)[0]
-    best = np.nanargmin(far, axis=0)
-    nearest = np.nanmin(far, axis=0)
-    toward = drifts(problems, sweep, method)
+    best: NDArray[np.intp] = np.argmin(far, axis=0)
+    nearest: Floats = np.min(far, axis=0)
+    toward: Floats = drifts(problems, sweep, method)
     cells: list[Cell] = []
-    for i, j in np.ndindex(*nearest.shape):
+    for i, j in product(range(len(problems)), range(len(sweep.beta2))):
         distance = float(nearest[i, j])
         converged, right = distance < CONVERGED, bool(toward[i, j] > 0)
         lost = "undecided" if right else "not converged"
@@ -100,7 +102,7 @@ def _region(
                 period=problems[i].period,
                 beta2=sweep.beta2[j],
                 finite="converged" if converged else lost,
-                best_alpha0=sweep.alpha0[best[i, j]],
+                best_alpha0=sweep.alpha0[int(best[i, j])],
                 distance=distance,
                 drift=float(toward[i, j]),
                 asymptotic="converges" if right else "diverges",

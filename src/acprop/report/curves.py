@@ -18,6 +18,9 @@ DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)), (0, (9, 4)))
 MAX_VECTOR_POINTS = 2_000
 # Decades of a symmetrical-log axis on each side, at most: below, it is linear.
 SYMLOG_DECADES = 6
+# Dashes drown in noise: lines that share a colour have marks here and there as well.
+MARKERS = ("", "o", "s", "^", "D")
+N_MARKERS = 8
 Look = dict[str, object]
 
 
@@ -25,7 +28,7 @@ def draw_curves(records: Sequence[Curves], title: str | None) -> Figure:
     """One panel for each record, and one legend if one can serve all."""
     for record in records:
         _check(record)
-    figure, axes = panels(len(records), height_inches=2.7)
+    figure, axes = panels(len(records))
     labels = list(dict.fromkeys(line.label for r in records for line in r.lines))
     looks = _looks(labels)
     fullest = max(records, key=lambda r: len({line.label for line in r.lines}))
@@ -33,9 +36,8 @@ def draw_curves(records: Sequence[Curves], title: str | None) -> Figure:
     for ax, record in zip(axes, records, strict=True):
         _draw_panel(ax, record, looks)
         if not is_shared:
-            handles = [line for line in ax.lines if line.get_label() in labels]
-            _legend_under(ax, handles)
-    if is_shared and len(labels) > 1:
+            _legend_under(ax, list({x.get_label(): x for x in ax.lines}.values()))
+    if is_shared:
         legend_below(figure, [Line2D([], [], label=n, **looks[n]) for n in labels])  # pyright: ignore[reportArgumentType]
     if title is not None or len(records) > 1:
         figure.suptitle(records[0].name if title is None else title)
@@ -49,20 +51,23 @@ def linear_below(values: Sequence[float]) -> float:
     if not sizes.size:
         return 1.0
     # A few points that pass close to zero should not stretch the axis.
-    smallest = max(np.quantile(sizes, 0.05), sizes.max() * 10.0**-SYMLOG_DECADES)
-    return power_below(float(smallest))
+    small = float(np.quantile(sizes, 0.05, method="lower"))
+    return power_below(max(small, float(sizes.max()) * 10.0**-SYMLOG_DECADES))
 
 
 def _looks(labels: Sequence[str]) -> dict[str, Look]:
     """Colour and dashes for each label; no two labels have both in common."""
     looks: dict[str, Look] = {}
-    used: set[tuple[str, int]] = set()
-    for i, (label, colour) in enumerate((n, colours(labels)[n]) for n in labels):
+    used: list[tuple[str, int]] = []
+    for i, (label, colour) in enumerate(colours(labels).items()):
         kinds = range(i // N_SOLID, i // N_SOLID + len(DASHES))
         free = [k % len(DASHES) for k in kinds if (colour, k % len(DASHES)) not in used]
         kind = free[0] if free else kinds[0] % len(DASHES)
-        used.add((colour, kind))
-        looks[label] = {"color": colour, "linestyle": DASHES[kind]}
+        n_before = sum(colour == c for c, _ in used)
+        used.append((colour, kind))
+        marker = MARKERS[n_before % len(MARKERS)]
+        look = {"color": colour, "linestyle": DASHES[kind], "marker": marker}
+        looks[label] = {**look, "markersize": 4.5, "markerfacecolor": "white"}
     return looks
 
 
@@ -88,13 +93,25 @@ def _draw_panel(ax: Axes, record: Curves, looks: dict[str, Look]) -> None:
     _scale(ax, record)
     for line in record.lines:
         (drawn,) = ax.plot(line.x, line.y, label=line.label)
-        drawn.set(**looks[line.label])
+        drawn.set(**looks[line.label], markevery=_spread(line.x, record.x_scale))
         drawn.set_rasterized(len(line.x) > MAX_VECTOR_POINTS)
     ax.set_title(record.title)
     ax.set_xlabel(record.x_label)
     ax.set_ylabel(record.y_label)
     ax.grid(color="#E6E6E6", linewidth=0.5)
     ax.set_axisbelow(True)
+
+
+def _spread(x: Sequence[float], scale: str) -> list[int]:
+    """Which points are about equally far apart on the x-axis."""
+    places = np.asarray(x, float)
+    usable = places[np.isfinite(places) & ((places > 0) | (scale != "log"))]
+    if not usable.size:
+        return []
+    space = np.geomspace if scale == "log" else np.linspace
+    targets = space(usable.min(), usable.max(), N_MARKERS + 2)[1:-1]
+    found = np.searchsorted(places, targets)
+    return sorted({int(i) for i in found if i < len(places)})
 
 
 def _scale(ax: Axes, record: Curves) -> None:
@@ -114,5 +131,5 @@ def _legend_under(ax: Axes, handles: Sequence[Line2D]) -> None:
     longest = max(len(str(handle.get_label())) for handle in handles)
     columns = min(len(handles), 3 if longest < 12 else 2 if longest < 24 else 1)
     ax.legend(
-        handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=columns
+        handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns
     )

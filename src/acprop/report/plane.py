@@ -20,6 +20,7 @@ from acprop.report.style import Floats, edges, is_wide
 Point = tuple[float, float]
 
 LOG_PERIOD_SPAN = 20
+FEW_PERIODS = 5  # so few that each has its tick
 # Crossings of two neighbouring periods are one branch up to this distance, in decades
 # of 1 - β2; the synchronous threshold 4/P² moves by 0.6 when P doubles.
 MAX_JUMP = 0.7
@@ -37,7 +38,10 @@ def set_plane(ax: Axes, rest: Floats, periods: Floats) -> None:
     x, y = grid_edges(rest, periods)
     ax.set_xscale("log")
     ax.set_xlim(x[-1], x[0])
-    places, labels = zip(*beta2_ticks(x[0], x[-1]), strict=True)
+    ticks = beta2_ticks(x[0], x[-1])
+    if len(rest) == 1:
+        ticks = [(rest[0], f"{1 - rest[0]:.10g}")]
+    places, labels = zip(*ticks, strict=True)
     ax.set_xticks(places, labels)
     ax.xaxis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=20))
     ax.xaxis.set_minor_formatter(NullFormatter())
@@ -47,14 +51,16 @@ def set_plane(ax: Axes, rest: Floats, periods: Floats) -> None:
         ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=20))
         ax.yaxis.set_major_formatter("{x:,.0f}")
         ax.yaxis.set_minor_formatter(NullFormatter())
+    elif len(periods) <= FEW_PERIODS:
+        ax.set_yticks(periods)
     else:
-        ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+        ax.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10], integer=True))
 
 
 def beta2_ticks(low: float, high: float) -> list[tuple[float, str]]:
     """Ticks of 1 - β2 between low and high, labelled in β2: 0.1, 0.9, 0.99, …"""
     if log10(high / low) < 1.5:
-        values = MaxNLocator(5).tick_values(1 - high, 1 - low)
+        values = MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(1 - high, 1 - low)
         return [(1 - v, f"{v:.10g}") for v in values if low <= 1 - v <= min(high, 1)]
     powers = [k for k in range(1, 17) if low <= 10.0**-k <= high]
     every = 1 + (len(powers) - 1) // 5
@@ -92,7 +98,7 @@ def branches(boundary: Boundary) -> list[list[Point]]:
 
 def draw_border(ax: Axes, boundary: Boundary) -> None:
     """Draw branches as curves, and crossings without a neighbour as dots."""
-    halo = [withStroke(linewidth=3, foreground="white")]
+    halo = [withStroke(linewidth=2.6, foreground="white")]
     for branch in branches(boundary):
         x, y = zip(*branch, strict=True)
         dot = "." if len(branch) == 1 else ""

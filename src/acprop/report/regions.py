@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -70,16 +71,16 @@ def draw_regions(
     regions: Sequence[Region], boundaries: Sequence[Boundary], title: str | None
 ) -> Figure:
     """One panel for each region, with its border; or for each border, if alone."""
-    for region in regions:
-        _check(region)
+    for record in (*regions, *boundaries):
+        _check(record)
     overlays = _match(regions, boundaries)
     subjects = regions or boundaries
-    figure, axes = panels(len(subjects), height_inches=2.9)
+    figure, axes = panels(len(subjects))
     as_image = any(len(r.cells) > MAX_MARKS for r in regions)
     same, titles = _titles(subjects)
     for ax, subject, text in zip(axes, subjects, titles, strict=True):
         set_plane(ax, *_places(subject))
-        ax.set_title(text)
+        ax.set_title(text, fontsize=8.5)  # at 9, long ones would touch
     for ax, region in zip(axes, regions, strict=False):
         (_draw_image if as_image else _draw_marks)(ax, region)
     for ax, borders in zip(axes, overlays, strict=True):
@@ -87,19 +88,21 @@ def draw_regions(
             draw_border(ax, border)
     label_outer(axes, "β₂", "period P")
     figure.suptitle(same if title is None else title)
-    legend_below(figure, _handles(regions, any(overlays), as_image))
+    legend_below(figure, _handles(regions, any(map(_points, boundaries)), as_image))
     return figure
 
 
-def _check(region: Region) -> None:
-    if not region.cells:
+def _check(record: Region | Boundary) -> None:
+    places = _points(record)
+    for rest, _ in places:
+        if not 0 < rest <= 1:
+            raise ValueError(f"beta2 must be in [0, 1), got {1 - rest:g}")
+    if isinstance(record, Boundary):
+        return
+    if not places:
         raise ValueError("cells must be one or more, got none; leave the region out")
-    for cell in region.cells:
-        if not 0 <= cell.beta2 < 1:
-            raise ValueError(f"beta2 must be in [0, 1), got {cell.beta2}")
-    places = {(cell.period, cell.beta2) for cell in region.cells}
-    if len(places) < len(region.cells):
-        n_again = len(region.cells) - len(places)
+    if len(set(places)) < len(places):
+        n_again = len(places) - len(set(places))
         raise ValueError(
             f"cells must be at different (period, beta2), got {n_again} a second time"
         )
@@ -110,6 +113,11 @@ def _match(
 ) -> list[list[Boundary]]:
     """The borders of each panel; of the same convention, if there is one."""
     if not regions:
+        if not all(_points(boundary) for boundary in boundaries):
+            raise ValueError(
+                "crossings must have one beta2 or more, got none; "
+                "draw the boundary with its region"
+            )
         return [[boundary] for boundary in boundaries]
     overlays = [[b for b in boundaries if _key(b) == _key(r)] for r in regions]
     for boundary in boundaries:
@@ -147,23 +155,26 @@ def _shares(region: Region) -> str:
     n = len(region.cells)
     finite = percent(sum(answer(c)[0] for c in region.cells), n)
     limit = percent(sum(answer(c)[1] for c in region.cells), n)
-    return f"\n{finite} at {region.steps:,} steps, {limit} in the limit"
+    return f"\n{finite} converge in {region.steps:,} steps, {limit} in the limit"
 
 
-def _places(subject: Region | Boundary) -> tuple[Floats, Floats]:
+def _points(record: Region | Boundary) -> list[tuple[float, float]]:
+    """Every (1 - β2, P) of a record."""
+    if isinstance(record, Region):
+        return [(1 - c.beta2, float(c.period)) for c in record.cells]
+    return [(1 - b, float(c.period)) for c in record.crossings for b in c.beta2]
+
+
+def _places(record: Region | Boundary) -> tuple[Floats, Floats]:
     """The different 1 - β2 and periods, ascending."""
-    if isinstance(subject, Region):
-        points = [(1 - c.beta2, float(c.period)) for c in subject.cells]
-    else:
-        points = [(1 - b, float(c.period)) for c in subject.crossings for b in c.beta2]
-    rest, periods = zip(*points, strict=True)
+    rest, periods = zip(*_points(record), strict=True)
     return np.unique(rest), np.unique(periods)
 
 
 def _draw_marks(ax: Axes, region: Region) -> None:
     rest, periods = _places(region)
     # A panel is about 200 points wide and high.
-    cell_points = min(200 / max(len(rest), len(periods)), 14.0)
+    cell_points = min(200 / max(len(rest), len(periods)), 10.0)
     for which, mark in MARKS.items():
         cells = [c for c in region.cells if answer(c) == which]
         if cells:
@@ -187,13 +198,24 @@ def _draw_image(ax: Axes, region: Region) -> None:
     for cell in region.cells:
         i = np.searchsorted(periods, cell.period)
         image[i, np.searchsorted(rest, 1 - cell.beta2)] = order.index(answer(cell))
+    x, y = grid_edges(rest, periods)
     ax.pcolormesh(
-        *grid_edges(rest, periods),
+        x,
+        y,
         np.ma.masked_invalid(image),
         cmap=ListedColormap([mark.colour for mark in MARKS.values()]),
         norm=BoundaryNorm(np.arange(len(order) + 1) - 0.5, len(order)),
         rasterized=True,
     )
+    for k, mark in enumerate(MARKS.values()):
+        if mark.edge:  # a lone cell should not be lost among thousands
+            corners = [
+                [(x[j], y[i]), (x[j + 1], y[i]), (x[j + 1], y[i + 1]), (x[j], y[i + 1])]
+                for i, j in np.argwhere(image == k)
+            ]
+            outlines = PolyCollection(corners, facecolors="none", linewidths=0.4)
+            outlines.set_edgecolor(mark.edge)
+            ax.add_collection(outlines, autolim=False)
 
 
 def _handles(

@@ -21,19 +21,19 @@ DPI = 150
 # From this ratio on, a linear axis would press most of its points into one corner.
 LOG_SPAN = 100
 
-# Names as their authors write them. The first six colours and the black are Okabe and
-# Ito's, the others Tol's: both sets are made for colour-blind readers too.
+# Names as their authors write them. The first six colours are Okabe and Ito's, those of
+# the next three Tol's: both sets are made for colour-blind readers too.
 OPTIMIZERS = {
     "acprop": ("ACProp", "#D55E00"),
-    "adashift": ("AdaShift", "#E69F00"),
+    "adashift": ("AdaShift", "#56B4E9"),
     "adam": ("Adam", "#0072B2"),
     "rmsprop": ("RMSProp", "#009E73"),
     "adabelief": ("AdaBelief", "#CC79A7"),
-    "rmsprop-centered": ("RMSProp, centered", "#56B4E9"),
+    "rmsprop-centered": ("RMSProp, centered", "#E69F00"),
     "acprop-momentum": ("ACProp with momentum", "#882255"),
     "amsgrad": ("AMSGrad", "#332288"),
     "avagrad": ("AVAGrad", "#999933"),
-    "adopt": ("ADOPT", "#AA4466"),
+    "adopt": ("ADOPT", "#888888"),
     "sgd": ("SGD", "#000000"),
 }
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
@@ -58,16 +58,16 @@ def style() -> Generator[None]:
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         for name, group in _RC.items():
-            matplotlib.rc(name, **group)
+            matplotlib.rc(name, **group)  # pyright: ignore[reportArgumentType]
         yield
 
 
-def panels(n: int, *, height_inches: float) -> tuple[Figure, list[Axes]]:
+def panels(n: int) -> tuple[Figure, list[Axes]]:
     """Make a figure of n panels in up to three columns, 1050 to 1575 pixels wide."""
     columns = {1: 1, 2: 2, 4: 2}.get(n, 3)
     rows = ceil(n / columns)
-    width = {1: 7.0, 2: 9.0, 3: 10.5}[columns]
-    size = (width, height_inches * rows + 0.8)  # the title and the legend
+    width, height = {1: (7.0, 3.9), 2: (9.0, 3.3), 3: (10.5, 2.9)}[columns]
+    size = (width, height * rows + 0.8)  # the title and the legend
     figure = Figure(figsize=size, dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
     return figure, [figure.add_subplot(rows, columns, i + 1) for i in range(n)]
@@ -84,8 +84,12 @@ def label_outer(axes: Sequence[Axes], x_label: str, y_label: str) -> None:
 
 
 def legend_below(figure: Figure, handles: Sequence[Artist]) -> None:
-    """Put one legend under all panels."""
-    columns = min(len(handles), 4 if figure.get_figwidth() > 8 else 3)
+    """Put one legend under all panels, in rows that are about equally full."""
+    # Points: a letter of our size is about 4.8 wide; the rest is the sample.
+    widths = [4.8 * len(str(handle.get_label())) + 45 for handle in handles]
+    room = 72 * figure.get_figwidth()
+    fit = len(handles) if sum(widths) <= room else max(1, int(room / max(widths)))
+    columns = ceil(len(handles) / ceil(len(handles) / fit))
     figure.legend(handles=handles, loc="outside lower center", ncols=columns)
 
 
@@ -111,8 +115,8 @@ def colours(labels: Sequence[str]) -> dict[str, str]:
     named = {text: optimizer_of(text) for text in labels}
     fixed = {text: OPTIMIZERS[key][1] for text, key in named.items() if key}
     free = [c for c in CYCLE if c not in fixed.values()] or list(CYCLE)
-    others = [text for text in named if text not in fixed]
-    return fixed | {text: free[i % len(free)] for i, text in enumerate(others)}
+    others = iter(free * len(named))
+    return {text: fixed[text] if text in fixed else next(others) for text in named}
 
 
 def is_wide(values: Floats, span: float = LOG_SPAN) -> bool:

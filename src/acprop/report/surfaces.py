@@ -30,11 +30,11 @@ def draw_surfaces(records: Sequence[Surface], title: str | None) -> Figure:
     """One panel for each record; colours are not compared between panels."""
     for record in records:
         _check(record)
-    figure, axes = panels(len(records), height_inches=2.9)
+    figure, axes = panels(len(records))
     for ax, record in zip(axes, records, strict=True):
         _draw_panel(figure, ax, record)
-    if title is not None or len(records) > 1:
-        figure.suptitle(records[0].name if title is None else title)
+    if title is not None:  # what the panels have in common stands at the colour bars
+        figure.suptitle(title)
     return figure
 
 

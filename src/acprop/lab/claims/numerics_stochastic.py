@@ -1,0 +1,269 @@
+"""The appendix's stochastic counterexample: two lemmas and what their proof says."""
+
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+
+from dataclasses import replace
+
+import numpy as np
+
+from acprop.lab.claims.claim import Claim, Finding
+from acprop.lab.methods import advance, method
+from acprop.lab.stochastic import (
+    LO,
+    X0,
+    Stochastic,
+    Trial,
+    averaged_bound,
+    distances,
+    drift,
+    expected_move,
+    states,
+    trajectories,
+)
+
+_LEMMA_ADAM = "Appendix A, lemma on Adam with stochastic gradients"
+_LEMMA_ACPROP = "Appendix A, lemma on ACProp with stochastic gradients"
+# (β1, β2, P, δ) with β1 < √β2; the closer β2 is to 1, the rarer P must be
+_ADAM_FAILS = (
+    (0.0, 0.1, 50, 0.1),
+    (0.1, 0.5, 50, 0.1),
+    (0.9, 0.9, 50, 0.1),
+    (0.9, 0.99, 50, 0.1),
+    (0.9, 0.999, 500, 0.01),
+)
+_BETAS = ((0.1, 0.1), (0.1, 0.999), (0.5, 0.5), (0.9, 0.1), (0.9, 0.999))
+
+
+def _long(beta1: float, *beta2: float) -> Trial:
+    """Long enough to forget the start at β2 = 0.999."""
+    return Trial(beta1=beta1, beta2=beta2, seeds=256, steps=10_000, tail=5_000)
+
+
+def _short(beta1: float, beta2: float, steps: int) -> Trial:
+    return Trial(beta1, (beta2,), seeds=8, steps=steps, tail=1)
+
+
+def _adam_fails() -> Finding:
+    """As α_t → 0 only the sign of the mean direction counts: 5 standard errors."""
+    scores: list[float] = []
+    for beta1, beta2, P, delta in _ADAM_FAILS:
+        found = drift(Stochastic(P, delta), _long(beta1, beta2), "adam")
+        scores.append(float(found.mean[0] / found.error[0]))
+    ok = min(scores) > 5
+    return Finding(
+        "holds" if ok else "fails",
+        f"for {len(scores)} pairs of betas up to (0.9, 0.999) Adam drifts away from x* "
+        f"by at least {min(scores):.0f} standard errors",
+        {"settings": [list(row) for row in _ADAM_FAILS], "standard_errors": scores},
+    )
+
+
+def _example_as_printed() -> Finding:
+    """Try the printed problem with a P and a δ that it does not exclude."""
+    beta2 = (0.9, 0.99, 0.999)
+    far = distances(Stochastic(3, 1.0), Trial(beta2=beta2), "adam")
+    best = far.mean(axis=-1).min(axis=0)
+    return Finding(
+        "holds" if best.min() > 0.01 else "fails",
+        f"with P = 3 and δ = 1 Adam ends {best.max():.1e} or less from x* "
+        f"for β1 = 0.9 and β2 = 0.9, 0.99, 0.999",
+        {"beta2": list(beta2), "distance": best.tolist()},
+    )
+
+
+def _example_needs_a_large_period() -> Finding:
+    near = drift(Stochastic(3, 1.0), _long(0.9, 0.99), "adam")
+    away = drift(Stochastic(50, 0.1), _long(0.9, 0.99), "adam")
+    towards, wrong = float(near.mean[0]), float(away.mean[0])
+    ok = towards < -5 * near.error[0] and wrong > 5 * away.error[0]
+    return Finding(
+        "holds" if ok else "fails",
+        f"at betas (0.9, 0.99) Adam's mean move per α is {towards:+.3f} for P = 3, δ = 1 "
+        f"and {wrong:+.3f} for P = 50, δ = 0.1",
+        {"P=3": towards, "P=50": wrong},
+    )
+
+
+def _acprop_converges() -> Finding:
+    """A bound that goes to 0 for all betas, and runs that stay below it."""
+    problem, T, eps = Stochastic(5, 1.0), 4_000, 1.0
+    worst = 0.0
+    for beta1, beta2 in _BETAS:
+        trial = Trial(
+            beta1, (beta2,), (0.1, 1.0), seeds=32, eps=eps, steps=T, tail=1_000
+        )
+        t, x = trajectories(problem, trial)
+        weights = np.sqrt(1 / t)
+        before = np.concatenate([np.full_like(x[:1], X0), x[:-1]])
+        far = np.tensordot(weights, before - LO, 1).mean(axis=(1, 2)) / weights.sum()
+        for alpha0, seen in zip(trial.alpha0, far, strict=True):
+            bound = averaged_bound(problem, alpha0, T, eps=eps, beta1=beta1)
+            worst = max(worst, float(seen) / bound)
+    horizons = 10.0 ** np.arange(2, 60)
+    bounds = [averaged_bound(problem, 1e-5, T, eps=1e-16, beta1=0.9) for T in horizons]
+    vanishes = bounds[-1] < 1e-10 and bool(np.all(np.diff(bounds[2:]) < 0))
+    from_step = float(horizons[np.argmax(np.array(bounds) < 0.01)])
+    return Finding(
+        "holds" if worst <= 1 and vanishes else "fails",
+        f"in the limit: the weighted mean distance is at most {worst:.2f} of a bound "
+        f"that vanishes for all betas, but at ε = 1e-16 it is small from {from_step:.0e} "
+        "steps on only",
+        {"worst_share_of_bound": worst, "steps_for_0.01": from_step},
+    )
+
+
+def _moves_left() -> Finding:
+    """At x = x* the projection eats the right move and leaves the wrong one."""
+    problem, trial = Stochastic(50, 1.0), Trial(0.1, (0.1,), seeds=64, steps=1_000)
+    last = list(states(problem, trial))[-1]
+    moves = {
+        x: expected_move(problem, trial, last, 1e-3, x=x) for x in (-1.0, 0.0, 1.0)
+    }
+    wrong = {x: float(np.mean(move > 0)) for x, move in moves.items()}
+    return Finding(
+        "fails" if wrong[-1.0] > 0 else "holds",
+        f"with P = 50, betas (0.1, 0.1) and α = 1e-3 the expected move is to the right "
+        f"at x = -1 in {wrong[-1.0]:.0%} and at x = 0 in {wrong[0.0]:.0%} of the lanes",
+        {"share_to_the_right": {str(x): share for x, share in wrong.items()}},
+    )
+
+
+def _moves_left_corrected() -> Finding:
+    """Inside the interval the drift is exact; where α ≥ 2·den the border decides."""
+    off, saturated = 0.0, 0.0
+    for beta1, beta2 in _BETAS:
+        problem, trial = Stochastic(7, 0.5), _short(beta1, beta2, 200)
+        for state in states(problem, trial):
+            den = np.sqrt(state.s + trial.convention.eps)
+            drifts = expected_move(problem, trial, state, 0.1) * den
+            off = max(off, float(np.max(np.abs(drifts / (-0.1 * 0.5) - 1))))
+            leap = expected_move(problem, trial, state, 2 * float(den.max()), x=0.3)
+            lands = LO + 2 * (7 - 0.5) / 8
+            saturated = max(saturated, float(np.max(np.abs(0.3 + leap - lands))))
+    return Finding(
+        "holds" if max(off, saturated) < 1e-12 else "fails",
+        f"both outcomes enumerated on {200 * 8 * len(_BETAS)} states: the drift is "
+        f"-αδ/den up to {off:.0e}, and -1 + 2(P - δ)/(P + 1) up to {saturated:.0e} is "
+        "where x lands on average once α ≥ 2·den",
+        {"relative_error_inside": off, "error_saturated": saturated},
+    )
+
+
+def _saturates() -> Finding:
+    problem, trial = Stochastic(50, 1.0), Trial(beta1=0.1, beta2=(0.1,))
+    stuck = float(distances(problem, trial).mean(axis=-1).min())
+    calm = replace(trial, beta1=0.9, beta2=(0.9,))
+    there = float(distances(problem, calm).mean(axis=-1).min())
+    return Finding(
+        "holds" if stuck > 0.5 and there < 0.01 else "fails",
+        f"P = 50, δ = 1, best of six α0 after 10⁴ steps: {stuck:.2f} from x* at betas "
+        f"(0.1, 0.1), {there:.4f} at (0.9, 0.9)",
+        {"small_betas": stuck, "large_betas": there},
+    )
+
+
+def _largest_s() -> tuple[float, float]:
+    """max s over (P + 1)² and over β1²(P + 1)²: random runs, and many -1 before a P."""
+    loose = sharp = 0.0
+    P = 7
+    for beta1, beta2 in (*_BETAS, (0.9, 0.01)):
+        trial = _short(beta1, beta2, 500)
+        *_, state = seen = list(states(Stochastic(P, 1.0), trial))
+        for g in [-1.0] * 400 + [float(P)]:
+            gradient = np.full_like(state.s, g)
+            state, _ = advance(
+                method("acprop"), trial.convention, state, gradient, trial.hyper
+            )
+        top = max(float(one.s.max()) for one in (*seen, state)) / (P + 1) ** 2
+        loose, sharp = max(loose, top), max(sharp, top / beta1**2)
+    return loose, sharp
+
+
+def _s_is_bounded() -> Finding:
+    share, _ = _largest_s()
+    return Finding(
+        "holds" if share <= 1 else "fails",
+        f"the largest S seen is {share:.3f}·(P + 1)²",
+        {"share": share},
+    )
+
+
+def _s_is_bounded_sharply() -> Finding:
+    _, share = _largest_s()
+    return Finding(
+        "holds" if 0.98 < share <= 1 else "fails",
+        f"the largest S seen is {share:.3f}·β1²(P + 1)², at β2 = 0.01 after many -1",
+        {"share": share},
+    )
+
+
+CLAIMS = (
+    Claim(
+        "stochastic-adam-fails",
+        "paper",
+        _LEMMA_ADAM,
+        "For β1 < √β2 there is a stochastic convex problem on which Adam does not "
+        "converge",
+        _adam_fails,
+    ),
+    Claim(
+        "stochastic-example",
+        "paper",
+        _LEMMA_ADAM,
+        "The problem with P and δ left open is an example, for any β1 < √β2",
+        _example_as_printed,
+    ),
+    Claim(
+        "stochastic-example-corrected",
+        "ours",
+        _LEMMA_ADAM,
+        "It is an example for P large and δ small enough, depending on the betas; "
+        "0 < δ < P must hold",
+        _example_needs_a_large_period,
+    ),
+    Claim(
+        "stochastic-acprop-converges",
+        "paper",
+        _LEMMA_ACPROP,
+        "ACProp converges to the optimum of the stochastic problem for all betas",
+        _acprop_converges,
+    ),
+    Claim(
+        "stochastic-moves-left",
+        "paper",
+        _LEMMA_ACPROP + ", last sentence of the proof",
+        "At every step ACProp is expected to move in the negative direction",
+        _moves_left,
+    ),
+    Claim(
+        "stochastic-moves-left-corrected",
+        "ours",
+        _LEMMA_ACPROP,
+        "The expected move is -α_t·δ/den_t before projection; with it, and α_t ≥ 2·den_t, "
+        "x lands at -1 + 2(P - δ)/(P + 1) on average, near the wrong end",
+        _moves_left_corrected,
+    ),
+    Claim(
+        "stochastic-projection-saturates",
+        "ours",
+        _LEMMA_ACPROP,
+        "With small betas, a large P and a tiny ε ACProp is far from x* after 10⁴ steps "
+        "for every learning rate of the grid",
+        _saturates,
+    ),
+    Claim(
+        "stochastic-second-moment",
+        "paper",
+        _LEMMA_ACPROP,
+        "S_t ≤ (P + 1)²",
+        _s_is_bounded,
+    ),
+    Claim(
+        "stochastic-second-moment-sharp",
+        "ours",
+        _LEMMA_ACPROP,
+        "S_t ≤ β1²(P + 1)², which is sharp as β2 → 0",
+        _s_is_bounded_sharply,
+    ),
+)

@@ -1,0 +1,313 @@
+"""Section 3.2 and appendix A.2: sparse gradients, centered against uncentered."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from acprop.lab.boundaries import boundary
+from acprop.lab.claims.claim import Claim, Finding
+from acprop.lab.claims.grids import (
+    PERIODS,
+    SOME_BETA1,
+    WIDE_BETA,
+    WIDE_PERIODS,
+    protocol,
+)
+from acprop.lab.drift import drift
+from acprop.lab.limits import log_centered, log_uncentered
+from acprop.lab.methods import METHODS
+from acprop.lab.problems import sparse
+from acprop.lab.regions import regions, share, surprises
+from acprop.rule import ADASHIFT, GUARDED, PAPER, Convention
+
+SPARSE_PERIODS = WIDE_PERIODS[1:]
+CELLS = len(SPARSE_PERIODS) * len(SOME_BETA1) * len(WIDE_BETA)
+
+
+def right(
+    name: str, *, eps: float | None = 0.0, convention: Convention = PAPER
+) -> np.ndarray:
+    """Is the drift right? [period, beta1, beta2] on the wide grid."""
+    return np.array(
+        [
+            [
+                drift(
+                    sparse(P),
+                    METHODS[name],
+                    convention,
+                    beta1=beta1,
+                    beta2=WIDE_BETA,
+                    eps=eps,
+                )
+                > 0
+                for beta1 in SOME_BETA1
+            ]
+            for P in SPARSE_PERIODS
+        ]
+    )
+
+
+def centering_wins() -> Finding:
+    ours, theirs = right("acprop"), right("adashift")
+    only_ours, only_theirs = int(np.sum(ours & ~theirs)), int(np.sum(theirs & ~ours))
+    return Finding(
+        "holds" if only_ours and not only_theirs else "fails",
+        f"of {CELLS} cells ACProp alone converges in {only_ours}, AdaShift alone in "
+        f"{only_theirs}",
+        {"ACProp alone": only_ours, "AdaShift alone": only_theirs, "cells": CELLS},
+    )
+
+
+def weaker_than_sync() -> Finding:
+    shares = {
+        name: float(np.mean(right(name)))
+        for name in ("acprop", "adashift", "rmsprop", "adam", "adabelief", "amsgrad")
+    }
+    better = [k for k, v in shares.items() if v > shares["acprop"]]
+    listed = ", ".join(f"{k} {v:.1%}" for k, v in shares.items())
+    return Finding(
+        "fails" if better else "holds",
+        f"right drift on {CELLS} cells of problem 2: {listed}",
+        shares,
+    )
+
+
+def ratios(P: int, beta1: float) -> tuple[np.ndarray, np.ndarray]:
+    """log s⁺/s⁻ and log v⁺/v⁻: before the positive gradient, before the negative."""
+    log_s = log_centered(sparse(P), beta1, WIDE_BETA)
+    log_v = log_uncentered(sparse(P), WIDE_BETA)
+    return log_s[0] - log_s[P - 3], log_v[0] - log_v[P - 3]
+
+
+def ratio_is_smaller() -> Finding:
+    above = 0
+    periods: dict[str, float] = {}
+    for P in SPARSE_PERIODS:
+        here = 0
+        for beta1 in SOME_BETA1:
+            s, v = ratios(P, beta1)
+            here += int(np.sum(s > v + 1e-9))
+        periods[str(P)] = here / (len(SOME_BETA1) * len(WIDE_BETA))
+        above += here
+    return Finding(
+        "fails" if above else "holds",
+        f"s⁺/s⁻ exceeds v⁺/v⁻ in {above / CELLS:.1%} of {CELLS} cells, "
+        f"in {periods['4']:.0%} of those with P = 4",
+        {"share by period": periods},
+    )
+
+
+def condition_is_the_drift() -> Finding:
+    wrong = 0
+    for P in SPARSE_PERIODS:
+        for beta1 in SOME_BETA1:
+            s, _ = ratios(P, beta1)
+            value = drift(
+                sparse(P),
+                METHODS["acprop"],
+                PAPER,
+                beta1=beta1,
+                beta2=WIDE_BETA,
+                eps=0.0,
+            )
+            wrong += int(np.sum((value > 0) != (s < 2 * np.log(P / 2))))
+    return Finding(
+        "fails" if wrong else "holds",
+        f"sign of the drift and s⁺/s⁻ < P²/4 disagree in {wrong} of {CELLS} cells",
+        {"disagreements": wrong},
+    )
+
+
+def s_minus_vanishes() -> Finding:
+    slopes: dict[str, float] = {}
+    error = 0.0
+    for beta1, beta2 in ((0.9, 0.5), (0.5, 0.9), (0.9, 0.9), (0.7, 0.3)):
+        low, high = (
+            float(log_centered(sparse(P), beta1, beta2)[P - 3]) - 2 * np.log(P)
+            for P in (400, 800)
+        )
+        slope = (high - low) / 400
+        expected = np.log(max(beta2, beta1**2))
+        slopes[f"β1 = {beta1}, β2 = {beta2}"] = slope
+        error = max(error, abs(slope / expected - 1))
+    return Finding(
+        "fails" if error < 0.05 else "undecided",
+        "s⁻/P² decays by max(β2, β1²) for every step of the period, towards 0: "
+        f"log slopes of P agree to {error:.1%}",
+        slopes,
+    )
+
+
+def adashift_border() -> Finding:
+    error, n = 0.0, 0
+    for name in ("adashift", "rmsprop"):
+        periods = (4, 5, 6, 7, 8, 10, 20, 50, 100, 300)
+        found = boundary("sparse", METHODS[name], beta1=0.9, periods=periods, eps=0.0)
+        for crossing in found.crossings:
+            P = crossing.period
+            expected = [] if P <= 6 else [(2 / P) ** (4 / (P - 6))]
+            if len(expected) != len(crossing.beta2):
+                return Finding("fails", f"{name} crosses {crossing.beta2} at P = {P}")
+            for a, b in zip(expected, crossing.beta2, strict=True):
+                error, n = max(error, abs(a - b)), n + 1
+    return Finding(
+        "holds" if error < 1e-10 else "fails",
+        f"{n} borders found by root finding differ from (2/P)^(4/(P-6)) by at most "
+        f"{error:.0e}, and there is none for P ≤ 6",
+        {"largest difference": error},
+    )
+
+
+def early_delays_fail_and_later_ones_repeat() -> Finding:
+    method = METHODS["adashift"]
+    wrong = [
+        n
+        for n in range(1, 61)
+        if drift(
+            sparse(20),
+            replace(method, rule=replace(ADASHIFT, delay=n)),
+            PAPER,
+            beta1=0.5,
+            beta2=0.5,
+        )
+        < 0
+    ]
+    repeats = any(n > 20 for n in wrong)
+    return Finding(
+        "fails" if repeats else "holds",
+        "at P = 20, β1 = β2 = 0.5 AdaShift drifts wrongly for n = "
+        f"{', '.join(map(str, wrong))}: the delay acts modulo P, large is not enough",
+        {"wrong delays": wrong},
+    )
+
+
+def area(beta1: float) -> Finding:
+    found = regions(
+        "sparse", PERIODS["sparse"], protocol("acprop", "adashift", beta1=beta1)
+    )
+    (ours, ours_limit), (theirs, theirs_limit) = map(share, found)
+    return Finding(
+        "holds" if ours > theirs else "fails",
+        f"converged at 10⁴ steps: ACProp {ours:.1%}, AdaShift {theirs:.1%}; in the "
+        f"limit {ours_limit:.1%} and {theirs_limit:.1%}",
+        {"ACProp": [ours, ours_limit], "AdaShift": [theirs, theirs_limit]},
+    )
+
+
+def early_convergence_is_luck() -> Finding:
+    sweep = protocol("acprop", "adashift", beta1=0.85)
+    soon = regions("sparse", PERIODS["sparse"], sweep)
+    cells = [(r.optimizer, c) for r in soon for c in surprises(r)]
+    rows = sorted({c.period for _, c in cells})
+    later = regions("sparse", rows, replace(sweep, steps=300_000))
+    left = sum(len(surprises(r)) for r in later)
+    names = ", ".join(
+        f"{name} P = {c.period}, β2 = {c.beta2:.3f}" for name, c in cells[:3]
+    )
+    return Finding(
+        "holds" if cells and left < len(cells) else "fails",
+        f"{len(cells)} cells converge at 10⁴ steps against their drift ({names} …): a "
+        f"first step to x* and steps too small to leave it; {left} are left at 3·10⁵",
+        {
+            "cells": [
+                {"optimizer": name, "period": c.period, "beta2": c.beta2}
+                for name, c in cells
+            ],
+            "left at 3·10⁵ steps": left,
+        },
+    )
+
+
+def the_guard_widens_it() -> Finding:
+    plain = right("acprop")
+    guarded = right("acprop", eps=None, convention=GUARDED)
+    lost = int(np.sum(plain & ~guarded))
+    return Finding(
+        "holds" if not lost and np.mean(guarded) > np.mean(plain) else "fails",
+        f"right drift {np.mean(plain):.1%} without the guard, {np.mean(guarded):.1%} "
+        f"with it, and {lost} cells lost",
+        {"plain": float(np.mean(plain)), "guarded": float(np.mean(guarded))},
+    )
+
+
+CLAIMS = (
+    Claim(
+        "lemma-3.4",
+        "paper",
+        "Lemma 3.4",
+        "ACProp converges where AdaShift (n = 1) does not, never the other way round",
+        centering_wins,
+    ),
+    Claim(
+        "weaker-than-sync",
+        "paper",
+        "Section 3, opening",
+        "ACProp has weaker convergence conditions than AdaShift and sync-optimizers",
+        weaker_than_sync,
+    ),
+    Claim(
+        "sparse-condition",
+        "paper",
+        "Section 3.2",
+        "the net update is right if and only if s⁺/s⁻ < P²/4",
+        condition_is_the_drift,
+    ),
+    Claim(
+        "sparse-ratio",
+        "paper",
+        "Appendix A.2",
+        "s⁺/s⁻ ≤ v⁺/v⁻ everywhere",
+        ratio_is_smaller,
+    ),
+    Claim(
+        "sparse-constant",
+        "paper",
+        "Section 3.2",
+        "between gradients s⁻ decays to a non-zero constant",
+        s_minus_vanishes,
+    ),
+    Claim(
+        "adashift-large-delay-sparse",
+        "paper",
+        "Section 3.2, Fig. 5",
+        "on problem 2 AdaShift needs a large delay n",
+        early_delays_fail_and_later_ones_repeat,
+    ),
+    *(
+        Claim(
+            f"fig-area-sparse-{beta1}",
+            "paper",
+            place,
+            f"with β1 = {beta1} ACProp's area on problem 2 is larger than AdaShift's",
+            lambda beta1=beta1: area(beta1),
+        )
+        for beta1, place in (
+            (0.85, "Appendix A.3, β1 = 0.85"),
+            (0.9, "Fig. 4"),
+            (0.95, "Appendix A.3, β1 = 0.95"),
+        )
+    ),
+    Claim(
+        "adashift-border",
+        "ours",
+        "Lemma 3.4",
+        "AdaShift (n = 1) and RMSProp converge on problem 2 if and only if P ≤ 6 or "
+        "β2 > (2/P)^(4/(P-6))",
+        adashift_border,
+    ),
+    Claim(
+        "sparse-early-convergence",
+        "ours",
+        "Fig. 4",
+        "cells of problem 2 that converge at the horizon against their drift do so by "
+        "their first step only",
+        early_convergence_is_luck,
+    ),
+    Claim(
+        "guard-widens",
+        "ours",
+        "Lemma 3.4",
+        "the guard loses no cell of problem 2 and gains some",
+        the_guard_widens_it,
+    ),
+)
