@@ -72,8 +72,7 @@ def worst_error(problem: Problem, beta1: float, beta2: float) -> float:
         for t in range(problem.period):
             errors.append(float(abs(truth["m"][t] - float(ours.m[t])) / scale))
             for letter, log in (("v", ours.log_v), ("s", ours.log_s)):
-                off = mpmath.mpf(float(log[t])) - mpmath.log(truth[letter][t])
-                errors.append(float(abs(mpmath.expm1(off))))
+                errors.append(off_by(mpmath.exp(float(log[t])), truth[letter][t]))
     return max(errors)
 
 
