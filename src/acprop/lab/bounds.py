@@ -16,7 +16,7 @@ cancels. Neither says that its left side is an expectation.
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -175,7 +175,7 @@ class BoundReport:
     problem: str
     theorem: Theorem
     optimizer: str
-    settings: dict[str, Any]
+    settings: Settings
     constants: Constants
     printed: float
     corrected: float
@@ -214,36 +214,31 @@ def bound(
     p = problem(problem_name)
     chosen = _subject(theorem, optimizer)
     _check_eta(theorem, eta)
-    h = Settings(
-        alpha0, eta, steps, eps, beta1, beta2, amsgrad=theorem != "4.1", seeds=seeds
-    )
+    momentum = theorem == "momentum"
+    h = Settings(alpha0, eta, steps, eps, beta1, beta2, amsgrad=momentum, seeds=seeds)
     c = natural_constants(p, chosen, eps=eps, beta1=beta1)
-    if theorem == "4.1":
-        printed = theorem_41_printed(c, alpha0=alpha0, eta=eta, T=steps)
-        corrected = theorem_41_corrected(c, alpha0=alpha0, eta=eta, T=steps)
-    else:
-        printed = momentum_printed(c, alpha0=alpha0, eta=eta, T=steps, beta1=beta1)
-        corrected = momentum_corrected(c, alpha0=alpha0, eta=eta, T=steps, beta1=beta1)
+    printed, corrected = _sides(theorem, c, h)
     return BoundReport(
         problem=p.name,
         theorem=theorem,
         optimizer=chosen.name,
-        settings={
-            "alpha0": alpha0,
-            "eta": eta,
-            "steps": steps,
-            "eps": eps,
-            "beta1": beta1,
-            "beta2": beta2,
-            "amsgrad": h.amsgrad,
-            "seeds": seeds,
-        },
+        settings=h,
         constants=c,
         printed=printed,
         corrected=corrected,
         measured=measure(p, chosen, h),
         alpha0_is_allowed=alpha0 <= c.alpha0_limit,
     )
+
+
+def _sides(theorem: Theorem, c: Constants, h: Settings) -> tuple[float, float]:
+    """The printed and the corrected right side."""
+    a, n, T, b = h.alpha0, h.eta, h.steps, h.beta1
+    if theorem == "4.1":
+        printed = theorem_41_printed(c, alpha0=a, eta=n, T=T)
+        return printed, theorem_41_corrected(c, alpha0=a, eta=n, T=T)
+    printed = momentum_printed(c, alpha0=a, eta=n, T=T, beta1=b)
+    return printed, momentum_corrected(c, alpha0=a, eta=n, T=T, beta1=b)
 
 
 _SUBJECTS = {"4.1": ("acprop", "adashift", "sgd"), "momentum": ("acprop-momentum",)}

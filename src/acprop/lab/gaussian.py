@@ -47,7 +47,7 @@ class Gaussian:
         return lag * 2 / (1 + beta1) * self.sigma**2
 
     def printed_factor(self, eps: float = 0.0) -> float:
-        """How much faster the centered version should be, as printed: s taken for σ²."""
+        """The printed speed-up of the centered version, which takes s for σ²."""
         return (math.sqrt(self.uncentered()) + eps) / (self.sigma + eps)
 
     def factor(self, beta1: float, eps: float = 0.0) -> float:
@@ -153,7 +153,7 @@ def records() -> list[Curves]:
 
 
 def _denominators(beta1: float) -> Curves:
-    measured = [measure(Gaussian(r, 1.0), beta1, 0.99, lanes=512) for r in RATIOS]
+    measured = [measure(Gaussian(r, 1.0), beta1, lanes=2048) for r in RATIOS]
     predicted = [Gaussian(r, 1.0) for r in RATIOS]
     rows = {
         "√v, measured": [m.v for m in measured],
@@ -173,7 +173,7 @@ def _denominators(beta1: float) -> Curves:
         tuple(_line(label, np.sqrt(values)) for label, values in rows.items()),
         x_scale="log",
         y_scale="log",
-        about={"beta1": beta1, "beta2": 0.99, "sigma": 1.0, "lanes": 512},
+        about={"beta1": beta1, "beta2": 0.9, "sigma": 1.0, "lanes": 2048},
     )
 
 

@@ -36,6 +36,11 @@ class Problem:
         """P, the length of the cycle."""
         return len(self.cycle)
 
+    def gradient(self, t: int, x: float) -> float:
+        """The gradient of step t, which does not depend on x."""
+        del x
+        return float(self.cycle[t % len(self.cycle)])
+
     @property
     def impulses(self) -> tuple[int, ...]:
         """The phases t mod P whose gradient is not `rest`, ascending."""

@@ -1,10 +1,16 @@
 """How fast the average squared gradient falls: slopes measured over seeds.
 
     y(T) = 1/T·Σ_{t ≤ T} ‖∇f(x_t)‖²        slope = d log y/d log T
+    z(t) = E‖∇f(x_t)‖²                     local slope = d log z/d log t
 
 A rate of O(1/√T) is a slope of -½ for large T; O(log T/√T) is -½ + 1/log T at T. A
 slope is fitted for each seed and its interval is Student's over the seeds; methods with
 equal settings meet equal noise, so two methods are compared seed by seed.
+
+y remembers the first steps as 1/T, so its slope is steeper than its limit for long. z
+has the same limit (if z = t^-½ then y = 2·T^-½, and a logarithm in one is in the other)
+and forgets. It is a mean over seeds before it is a slope, as the logarithm of one seed's
+is biased; its interval is the jackknife's.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -13,6 +19,7 @@ equal settings meet equal noise, so two methods are compared seed by seed.
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,16 +50,25 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """The measured slope of one method on one problem; one number for each seed."""
+    """The measured slope of one method on one problem; one number for each seed.
+
+    local: the jackknife's pseudo-values of the local slope; their mean is its estimate.
+    """
 
     problem: str
     optimizer: str
     per_seed: tuple[float, ...]
+    local: tuple[float, ...]
 
     @property
     def interval(self) -> Interval:
-        """Its mean, with 95 % confidence."""
+        """The slope's mean, with 95 % confidence."""
         return student(self.per_seed)
+
+    @property
+    def local_interval(self) -> Interval:
+        """The local slope, with 95 % confidence."""
+        return student(self.local)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +98,8 @@ def student(values: Sequence[float], *, confidence: float = 0.95) -> Interval:
 
 
 def difference(first: Slope, second: Slope) -> Interval:
-    """first - second, seed by seed."""
-    pairs = zip(first.per_seed, second.per_seed, strict=True)
+    """The local slope of the first less that of the second, seed by seed."""
+    pairs = zip(first.local, second.local, strict=True)
     return student([a - b for a, b in pairs])
 
 
@@ -101,6 +117,22 @@ def slopes(run: Walk) -> tuple[float, ...]:
     return tuple(float(v) for v in fit[0])
 
 
+def local_slopes(run: Walk) -> tuple[float, ...]:
+    """Pseudo-values n·slope - (n - 1)·(slope without seed i), for each seed i."""
+    edges = horizons(len(run.squared), n=9)
+    t = np.sqrt(edges[:-1] * edges[1:])
+    blocks = np.array(
+        [run.squared[a:b].mean(axis=0) for a, b in pairwise(edges.tolist())]
+    )
+    n = blocks.shape[1]
+    if n < 2:
+        raise ValueError(f"seeds must be 2 or more for a local slope, got {n}")
+    total = np.sum(blocks, axis=1, keepdims=True)
+    without = np.polyfit(np.log(t), np.log((total - blocks) / (n - 1)), 1)[0]
+    whole = np.polyfit(np.log(t), np.log(total / n), 1)[0]
+    return tuple(float(v) for v in n * whole - (n - 1) * without)
+
+
 def rates(
     problems: Sequence[NonConvex],
     optimizers: Sequence[str] = (*ASYNC, *SYNC, "sgd"),
@@ -113,7 +145,7 @@ def rates(
         lines: list[Line] = []
         for name in optimizers:
             run = walk(p, method(name), settings)
-            found.append(Slope(p.name, name, slopes(run)))
+            found.append(Slope(p.name, name, slopes(run), local_slopes(run)))
             lines.append(_line(name, run))
         curves.append(_panel(p, settings, lines))
     return Rates(tuple(curves), tuple(found))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,9 +48,15 @@ class Sweep:
             for value in beta:
                 if not 0 <= value < 1:
                     raise ValueError(f"{name} must be in [0, 1), got {value}")
+        if not 0 <= self.eta < np.inf:
+            raise ValueError(f"eta must be 0 or more and finite, got {self.eta}")
+        if self.eps is not None and not 0 <= self.eps < np.inf:
+            raise ValueError(f"eps must be 0 or more and finite, got {self.eps}")
         for value in self.alpha0:
             if not 0 < value < np.inf:
                 raise ValueError(f"alpha0 must be above 0 and finite, got {value}")
+        if self.steps < 1:
+            raise ValueError(f"steps must be 1 or more, got {self.steps}")
         if not 1 <= self.tail <= self.steps:
             raise ValueError(
                 f"tail must be between 1 and steps = {self.steps}, got {self.tail}"
@@ -152,6 +158,18 @@ def _distances_native(problem: Problem, sweep: Sweep) -> Floats:
     return out
 
 
+class Source(Protocol):
+    """Where a single run takes its gradients from, and where it may go."""
+
+    @property
+    def lo(self) -> float: ...
+    @property
+    def hi(self) -> float: ...
+    @property
+    def x0(self) -> float: ...
+    def gradient(self, t: int, x: float) -> float: ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Trajectory:
     """One run, step by step: t = 1, 2 …, and x after the step."""
@@ -164,7 +182,7 @@ class Trajectory:
 
 
 def trajectory(
-    problem: Problem,
+    source: Source,
     method: Method,
     *,
     beta1: float,
@@ -180,13 +198,14 @@ def trajectory(
     m and s are what the method itself holds: for a delay above 1 they lag behind, and
     ADOPT's m is the mean of its normalised gradients.
     """
-    Sweep((method,), beta1, (beta2,), (alpha0,), steps=steps, tail=1)  # checks
+    # A sweep of one, for its checks.
+    Sweep((method,), beta1, (beta2,), (alpha0,), eps=eps, steps=steps, tail=1, eta=eta)
     h = Hyper(beta1=beta1, beta2=beta2, eps=eps, axis=())
-    state, x = State(n=np.zeros(())), problem.x0
+    state, x = State(n=np.zeros(())), source.x0
     kept = np.empty((5, steps))
     for t in range(1, steps + 1):
-        g = problem.cycle[t % problem.period]
+        g = source.gradient(t, x)
         state, d = advance(method, convention, state, g, h)
-        x = min(max(x - alpha0 * t**-eta * float(d), problem.lo), problem.hi)
+        x = min(max(x - alpha0 * t**-eta * float(d), source.lo), source.hi)
         kept[:, t - 1] = x, g, d, state.m, state.s
     return Trajectory(*kept)

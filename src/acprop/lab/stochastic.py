@@ -167,7 +167,7 @@ def states(problem: Stochastic, trial: Trial, name: str = "acprop") -> Iterator[
 class Drift:
     """Per β2: the mean of -d_t once m and s are stationary, and its standard error.
 
-    As α_t → 0 this alone says where x goes: below 0 to x* = -1, above 0 to the other end.
+    As α_t → 0 this alone says where x goes: if negative to x*, else to the other end.
     """
 
     mean: Floats
@@ -251,10 +251,10 @@ def _about(problem: Stochastic, trial: Trial) -> dict[str, Any]:
 
 
 def _trajectories(problem: Stochastic) -> Curves:
-    trial = Trial(beta2=(0.9,), alpha0=(0.1,), seeds=64, steps=5_000)
+    trial = Trial(beta2=(0.9,), alpha0=(0.1,), seeds=64, steps=2_000)
     lines: list[Line] = []
     for name in OPTIMIZERS:
-        t, x = trajectories(problem, trial, name, every=25)
+        t, x = trajectories(problem, trial, name, every=10)
         mean = x.mean(axis=-1)[:, 0, 0]
         lines.append(Line(name, tuple(map(float, t)), tuple(map(float, mean))))
     return Curves(

@@ -59,6 +59,7 @@ def set_plane(ax: Axes, rest: Floats, periods: Floats) -> None:
 
 def beta2_ticks(low: float, high: float) -> list[tuple[float, str]]:
     """Ticks of 1 - β2 between low and high, labelled in β2: 0.1, 0.9, 0.99, …"""
+    low, high = low * (1 - 1e-9), high * (1 + 1e-9)  # 1 - 0.8 is a little below 0.2
     if log10(high / low) < 1.5:
         values = MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(1 - high, 1 - low)
         return [(1 - v, f"{v:.10g}") for v in values if low <= 1 - v <= min(high, 1)]

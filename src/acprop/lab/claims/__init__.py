@@ -1,1 +1,27 @@
 """Every lemma, theorem and toy figure of the paper as something that is checked."""
+
+from collections.abc import Sequence
+
+from acprop.lab.claims import dense, forms, numerics, rates, sparse
+from acprop.lab.claims.claim import Claim
+from acprop.records import Verdict
+
+CLAIMS: dict[str, Claim] = {
+    claim.name: claim
+    for part in (dense, sparse, forms, rates, numerics)
+    for claim in part.CLAIMS
+}
+
+
+def find(names: Sequence[str]) -> list[str]:
+    """The names of the claims meant; none named is all."""
+    for name in names:
+        if name not in CLAIMS:
+            known = ", ".join(CLAIMS)
+            raise ValueError(f"claim must be one of {known}, got {name}")
+    return list(names or CLAIMS)
+
+
+def verify(name: str) -> Verdict:
+    """Check one claim."""
+    return CLAIMS[name].verify()

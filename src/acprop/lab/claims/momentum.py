@@ -23,9 +23,7 @@ MEMBER = "acprop-momentum"
 
 def as_printed() -> Finding:
     """Close to η = ½ the printed right side is negative; the left never is."""
-    r = bound(
-        *("cosine-noisy", "momentum"), alpha0=0.25, eta=0.501, steps=100, seeds=16
-    )
+    r = bound("cosine-noisy", "momentum", alpha0=0.25, eta=0.501, steps=100, seeds=16)
     return Finding(
         "holds" if r.printed_holds else "fails",
         f"1 - cos x with noise ±½, ε = 1, β1 = 0.9, α0 = 0.25 (allowed up to "
@@ -51,7 +49,8 @@ def corrected() -> Finding:
                 ).alpha0_limit
                 for alpha0 in (limit, 5.0):
                     r = bound(
-                        *(name, "momentum"),
+                        name,
+                        "momentum",
                         alpha0=alpha0,
                         eta=eta,
                         steps=100,

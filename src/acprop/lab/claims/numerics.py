@@ -1,138 +1,33 @@
-"""The paper's numerical remarks: |x| from 100, s_t = 0, and the harmonic sum.
+"""The paper's numerical statements: when s_t is 0, and what a step is then.
 
-CLAIMS has these and those on stochastic gradients and on Section 4's constants. A
-claim of the paper that fails has one of ours beside it, named <its name>-corrected.
+CLAIMS has these and those on |x|, on Section 4's constants, on the harmonic sum and on
+stochastic gradients. A claim of the paper that fails has one of ours beside it, named
+<its name>-corrected.
 """
 
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownMemberType=false
 
-from functools import cache
-
 import numpy as np
-from numpy.typing import NDArray
 
-from acprop.lab.absolute import X0, Descent, descend, largest_step
-from acprop.lab.claims import numerics_constants, numerics_stochastic
+from acprop.lab.claims import (
+    numerics_absolute,
+    numerics_constants,
+    numerics_harmonic,
+    numerics_stochastic,
+)
 from acprop.lab.claims.claim import Claim, Finding
 from acprop.lab.gaussian import constant
-from acprop.lab.harmonic import ETAS, SIZES, expression_error, naive_sums, sums
 from acprop.reference import Hyper, State, step
-from acprop.rule import ACPROP, AUTHORS, CONVENTIONS, PAPER
+from acprop.rule import ACPROP, PAPER
 
 _NUMERICS = "Appendix C.1, centering does not suffer from numerical issues"
 _REMARK = "Section 4, remark on small s_t, and Appendix C.1"
 _DENSE = "Appendix A.1, last sentence of the proof of Lemma 3.3"
-_HARMONIC = "Appendix B.2.1, validation of the harmonic sum"
-
-
-@cache
-def _descent(name: str, convention: str) -> Descent:
-    return descend(name, convention=CONVENTIONS[convention])
-
-
-def _no_extreme_step() -> Finding:
-    """Extreme: farther than from the start to the valley."""
-    largest = _descent("acprop", "paper").step_sizes.max(axis=0)
-    return Finding(
-        "holds" if largest.max() < X0 else "fails",
-        f"Algorithm 2 with ε = 1e-16 starts with a step of {largest[0]:.0f} at lr = 1e-5 "
-        f"and of {largest[1]:.0e} at lr = 1e-2; the valley is 100 away",
-        {"largest_step": largest.tolist()},
-    )
-
-
-def _no_extreme_step_corrected() -> Finding:
-    runs = {
-        f"{name}, {convention}": _descent(name, convention).step_sizes.max(axis=0)
-        for name in ("acprop", "adabelief")
-        for convention in ("authors", "guarded")
-    }
-    wild = descend("acprop", beta1=0.5, beta2=0.25, steps=200).step_sizes.max()
-    worst = max(float(steps.max()) for steps in runs.values())
-    guarded = float((runs["acprop, guarded"] / (1e-5, 1e-2)).max())
-    return Finding(
-        "holds" if worst < X0 / 100 and wild > X0 and guarded < 10.01 else "fails",
-        f"no step is longer than {worst:.2f} at betas (0.9, 0.999), guarded ones not than "
-        f"{guarded:.1f}·lr, but at betas (0.5, 0.25) the authors' code takes one of "
-        f"{wild:.0f}",
-        {
-            **{name: steps.tolist() for name, steps in runs.items()},
-            "small betas": float(wild),
-        },
-    )
-
-
-def _large_at_the_start() -> Finding:
-    when: list[float] = []
-    for name in ("acprop", "adabelief"):
-        run = _descent(name, "authors")
-        largest = run.step_sizes.argmax(axis=0) + 1
-        when.extend(
-            float(t) / c for t, c in zip(largest, run.crossings, strict=True) if c
-        )
-    return Finding(
-        "holds" if max(when) < 0.5 else "fails",
-        f"counted in steps to the valley, the largest step is taken at {min(when):.3f} or "
-        "later, at either learning rate",
-        {"time_of_largest_step": when},
-    )
-
-
-def _large_at_the_valley() -> Finding:
-    shares = {
-        lr: float(descend("acprop", learning_rates=(lr,)).step_sizes.max())
-        / largest_step(0.9, 0.999)
-        for lr in (3e-6, 1e-5)
-    }
-    ok = all(0.99 < share < 1.02 for share in shares.values())
-    return Finding(
-        "holds" if ok else "fails",
-        "the largest step over 100·(1 - √0.999) is "
-        + " and ".join(f"{share:.3f} (lr = {lr:g})" for lr, share in shares.items()),
-        {str(lr): share for lr, share in shares.items()},
-    )
-
-
-def _steps_decrease() -> Finding:
-    shares: list[float] = []
-    for name in ("acprop", "adabelief"):
-        sizes = _descent(name, "authors").step_sizes
-        shares.extend((sizes[-100:].max(axis=0) / sizes.max(axis=0)).tolist())
-    return Finding(
-        "holds" if max(shares) < 0.1 else "fails",
-        f"the last 100 steps are at most {max(shares):.1%} of the longest (authors' code)",
-        {"shares": shares},
-    )
-
-
-def _slope(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The gradient of √(1 + x²): strictly monotone, so nowhere constant."""
-    return x / np.sqrt(1 + x**2)
-
-
-def _smooth() -> Finding:
-    run = descend("acprop", convention=PAPER, steps=10, gradient=_slope)
-    largest = run.step_sizes.max(axis=0)
-    return Finding(
-        "holds" if largest.max() < X0 else "fails",
-        f"on √(1 + x²) from 100 Algorithm 2 takes steps of {largest[0]:.0f} and "
-        f"{largest[1]:.0e} at lr = 1e-5 and 1e-2",
-        {"largest_step": largest.tolist()},
-    )
-
-
-def _smooth_corrected() -> Finding:
-    largest = descend("acprop", convention=AUTHORS, gradient=_slope).step_sizes.max()
-    return Finding(
-        "holds" if largest < 1 else "fails",
-        f"with an SGD first step the longest on √(1 + x²) is {largest:.2f}",
-        {"largest_step": float(largest)},
-    )
 
 
 def _zero_as_printed() -> Finding:
-    """Noisy gradients of a curved function, and s is 0: at the start, and for β1 = 0."""
+    """A curved function with noise, and s is 0: at the start, and for β1 = 0."""
     rng = np.random.default_rng(0)
     state, h = State(), Hyper(beta1=0.0, beta2=0.999, axis=())
     x, start = 1.0, float(state.s)
@@ -166,7 +61,7 @@ def _zero() -> Finding:
 
 
 def _direction(beta2: float, eps: float, steps: int) -> tuple[float, float]:
-    """d_t/g for constant gradients, and the share of d_t that g_t explains."""
+    """d_t/g_t after equal gradients, and once more when the gradient turns."""
     state, h = State(), Hyper(beta1=0.9, beta2=beta2, eps=eps, axis=())
     d = 0.0
     for _ in range(steps):
@@ -215,148 +110,7 @@ def _frozen() -> Finding:
     )
 
 
-@cache
-def _harmonic() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Errors of the expression and the sums, as [η, N]."""
-    errors = [[expression_error(eta, n) for n in SIZES] for eta in ETAS]
-    return np.array(errors), np.array([sums(eta, SIZES) for eta in ETAS])
-
-
-def _error_size() -> Finding:
-    errors, _ = _harmonic()
-    near = float(np.mean((errors > 10**-7.5) & (errors < 10**-6.5)))
-    return Finding(
-        "holds" if near > 0.5 else "fails",
-        f"the error runs from {errors.min():.1e} to {errors.max():.1e}; {near:.0%} of the "
-        "grid is of order 1e-7",
-        {"smallest": errors.min(), "largest": errors.max(), "share": near},
-    )
-
-
-def _error_law() -> Finding:
-    errors, exact = _harmonic()
-    law = [[eta / 12 * n ** (-eta - 1) for n in SIZES] for eta in ETAS]
-    off = float(np.abs(np.array(law) / errors - 1).max())
-    loop = abs(naive_sums(0.5, SIZES)[-1] - exact[0, -1])
-    times = float(loop / errors[0, -1])
-    return Finding(
-        "holds" if off < 1e-6 and errors.min() > 0 and times > 10 else "fails",
-        f"(η/12)·N^(-η-1) up to {off:.0e}, always too much; at η = ½, N = 10⁷ a float64 "
-        f"loop errs {times:.0f} times as much as the expression",
-        {"largest_relative_error": off, "loop_over_expression": times},
-    )
-
-
-def _relative() -> Finding:
-    errors, exact = _harmonic()
-    share = errors / exact
-    near = float(np.mean((share > 10**-10.5) & (share < 10**-9.5)))
-    return Finding(
-        "holds" if near > 0.5 or share.max() < 10**-9.5 else "fails",
-        f"it runs from {share.min():.0e} to {share.max():.1e}; {near:.0%} of the grid is "
-        "of order 1e-10",
-        {"smallest": share.min(), "largest": share.max(), "share": near},
-    )
-
-
-def _relative_law() -> Finding:
-    errors, exact = _harmonic()
-    share = errors / exact
-    law = np.array([[eta * (1 - eta) / 12 / n**2 for n in SIZES] for eta in ETAS])
-    ratio = share[0] / law[0]
-    above = float(SIZES[int(np.argmax(share.max(axis=0) < 1e-10))])
-    return Finding(
-        "holds" if np.abs(ratio - 1).max() < 0.03 and above > 1e4 else "fails",
-        f"at η = ½ it is η(1 - η)/12·N^-2 times {ratio.min():.3f} to {ratio.max():.3f}, "
-        f"and for all η below 1e-10 from N = {above:.0f} on",
-        {"below_1e-10_from": above, "ratio": ratio.tolist()},
-    )
-
-
-def _sum_size() -> Finding:
-    _, exact = _harmonic()
-    near = float(np.mean(exact > 10**2.5))
-    return Finding(
-        "holds" if near > 0.5 else "fails",
-        f"the sums run from {exact.min():.1f} to {exact.max():.0f} with median "
-        f"{np.median(exact):.0f}; {near:.0%} are of order 10³",
-        {"smallest": exact.min(), "largest": exact.max(), "share": near},
-    )
-
-
-def _sum_size_corrected() -> Finding:
-    _, exact = _harmonic()
-    integral = np.array([[n ** (1 - e) / (1 - e) for n in SIZES] for e in ETAS])
-    cancels = float(integral[-1, -1] / exact[-1, -1])
-    ok = exact[0, -1] > 6000 and exact[-1].max() < 17 and bool((exact < integral).all())
-    return Finding(
-        "holds" if ok else "fails",
-        f"at N = 10⁷ it is {exact[0, -1]:.0f} for η = ½ and {exact[-1, -1]:.1f} for "
-        f"η = 0.999, where the expression's own terms are {cancels:.0f} times larger",
-        {"eta=0.5": exact[0, -1], "eta=0.999": exact[-1, -1], "terms": cancels},
-    )
-
-
-def _at_one_half() -> Finding:
-    errors, exact = _harmonic()
-    worst = float((errors[0] / exact[0]).max())
-    return Finding(
-        "holds" if worst < 1e-7 else "fails",
-        f"at η = ½ the relative error is at most {worst:.1e}, the worst of all η",
-        {"largest": worst},
-    )
-
-
 CLAIMS = (
-    Claim(
-        "absolute-no-extreme-step",
-        "paper",
-        _NUMERICS,
-        "On |x| from 100 ACProp takes no extremely large step, at lr = 0.01 or 0.00001",
-        _no_extreme_step,
-    ),
-    Claim(
-        "absolute-no-extreme-step-corrected",
-        "ours",
-        _NUMERICS,
-        "That is so with an SGD first step or the guard, and β2 = 0.999; not with small betas",
-        _no_extreme_step_corrected,
-    ),
-    Claim(
-        "absolute-large-initial-steps",
-        "paper",
-        _NUMERICS,
-        "ACProp and AdaBelief take a large step at the initial phase",
-        _large_at_the_start,
-    ),
-    Claim(
-        "absolute-large-initial-steps-corrected",
-        "ours",
-        _NUMERICS,
-        "Steps grow until the valley; the longest is x_0·(1 - √β2), whatever the small lr",
-        _large_at_the_valley,
-    ),
-    Claim(
-        "absolute-steps-decrease",
-        "paper",
-        _NUMERICS,
-        "ACProp and AdaBelief decrease their steps by themselves near the optimum",
-        _steps_decrease,
-    ),
-    Claim(
-        "never-if-not-piecewise-linear",
-        "paper",
-        _NUMERICS,
-        "If the gradient is constant on no connected set the numerical issue never happens",
-        _smooth,
-    ),
-    Claim(
-        "never-if-not-piecewise-linear-corrected",
-        "ours",
-        _NUMERICS,
-        "s_0 = 0 makes the first step extreme on any function; an SGD step there cures it",
-        _smooth_corrected,
-    ),
     Claim(
         "zero-second-moment",
         "paper",
@@ -368,7 +122,8 @@ CLAIMS = (
         "zero-second-moment-corrected",
         "ours",
         _REMARK,
-        "Even then s_t/g² = (1 - β2)·Σ β2^(t-i)·β1^(2i) > 0 for β1 > 0; s_0 is always 0",
+        "s_0 is always 0; later, even then, s_t/g² = (1 - β2)·Σ β2^(t-i)·β1^(2i), "
+        "which is 0 for β1 = 0 only",
         _zero,
     ),
     Claim(
@@ -399,55 +154,8 @@ CLAIMS = (
         "At β2 = 1 it is SGD without momentum, and with step size α/√ε",
         _frozen,
     ),
-    Claim(
-        "harmonic-error",
-        "paper",
-        _HARMONIC,
-        "The error of the expression is of order 1e-7",
-        _error_size,
-    ),
-    Claim(
-        "harmonic-error-corrected",
-        "ours",
-        _HARMONIC,
-        "The expression is too large by (η/12)·N^(-η-1), less than a float64 loop can see",
-        _error_law,
-    ),
-    Claim(
-        "harmonic-relative-error",
-        "paper",
-        _HARMONIC,
-        "The relative error is of order 1e-10",
-        _relative,
-    ),
-    Claim(
-        "harmonic-relative-error-corrected",
-        "ours",
-        _HARMONIC,
-        "It falls like N^-2 and is 2.1e-8 at η = ½, N = 10³",
-        _relative_law,
-    ),
-    Claim(
-        "harmonic-size",
-        "paper",
-        _HARMONIC,
-        "The sum is typically of order 10³",
-        _sum_size,
-    ),
-    Claim(
-        "harmonic-size-corrected",
-        "ours",
-        _HARMONIC,
-        "The sum is below N^(1-η)/(1-η): from 7.5 to 6323, of order 10³ near η = ½ only",
-        _sum_size_corrected,
-    ),
-    Claim(
-        "harmonic-at-one-half",
-        "paper",
-        _HARMONIC,
-        "The expression is accurate even at η = ½",
-        _at_one_half,
-    ),
+    *numerics_absolute.CLAIMS,
     *numerics_constants.CLAIMS,
+    *numerics_harmonic.CLAIMS,
     *numerics_stochastic.CLAIMS,
 )

@@ -198,7 +198,7 @@ CLAIMS = (
         "centered-moment-corrected",
         "ours",
         _CONSTANTS,
-        "Its mean is 2β1²/(1 + β1)·σ², and 2/(1 + β1)·σ² for the residual g_t - m_{t-1}",
+        "Its mean is 2β1²/(1 + β1)·σ², or 2/(1 + β1)·σ² for the residual g_t - m_{t-1}",
         _centered,
     ),
     Claim(
@@ -227,7 +227,7 @@ CLAIMS = (
         "ours",
         _CONSTANTS,
         "One term of the bound falls and the noise term grows by the same factor; with "
-        "the best α0 for each, the bounds are equal: centering is a larger learning rate",
+        "the best α0 for each, they are equal: centering is a larger learning rate",
         _larger_learning_rate,
     ),
     Claim(

@@ -14,7 +14,8 @@ from acprop.lab.methods import method
 from acprop.lab.nonconvex import problem
 from acprop.lab.rates import ASYNC, SETTINGS, TWINS, Rates, difference, rates, student
 
-SYMMETRIC = ("cosine-noisy", "ratio", "well", "waves")
+# Not the well: the first asynchronous step, α0·g/ε, throws some seeds out of it.
+SYMMETRIC = ("cosine-noisy", "ratio", "waves")
 
 
 @cache
@@ -24,16 +25,23 @@ def _measured() -> Rates:
 
 
 def async_rate() -> Finding:
-    """A slope of -½ or steeper, with 95 % confidence, on every problem."""
+    """Both slopes are -½ or steeper as far as 95 % confidence can tell."""
     found = [s for s in _measured().slopes if s.optimizer in ASYNC]
-    slowest = max(found, key=lambda s: s.interval.high)
-    i = slowest.interval
+    slow = max(found, key=lambda s: s.interval.high)
+    slow_here = max(found, key=lambda s: s.local_interval.mean)
+    y, z = slow.interval, slow_here.local_interval
+    flat = any(s.local_interval.low > -0.5 for s in found) or y.low > -0.5
     return Finding(
-        "holds" if i.high <= -0.5 else "fails" if i.low > -0.5 else "undecided",
+        "fails" if flat else "holds" if y.high <= -0.5 else "undecided",
         f"on {len(SYMMETRIC)} problems at η = ½, T = 400 … 4000, 32 seeds, the slowest "
-        f"slope is {i.mean:.3f} [{i.low:.3f}, {i.high:.3f}] ({slowest.optimizer} on "
-        f"{slowest.problem})",
-        {f"{s.optimizer} on {s.problem}": s.interval.mean for s in found},
+        f"slope of the average is {y.mean:.3f} [{y.low:.3f}, {y.high:.3f}] "
+        f"({slow.optimizer} on {slow.problem}), of the squared gradient itself "
+        f"{z.mean:.3f} [{z.low:.3f}, {z.high:.3f}] ({slow_here.optimizer} on "
+        f"{slow_here.problem})",
+        {
+            f"{s.optimizer} on {s.problem}": [s.interval.mean, s.local_interval.mean]
+            for s in found
+        },
     )
 
 
@@ -48,16 +56,15 @@ def async_beats_sync() -> Finding:
         for delayed, sync in TWINS
     }
     predicted = 1 / math.log(SETTINGS.steps)
-    highest = max(gaps.values(), key=lambda i: i.high)
+    least = min(i.low for i in gaps.values())
+    most = max(i.high for i in gaps.values())
     shown = all(i.low > 0 and i.high >= predicted for i in gaps.values())
-    clear = sum(i.low > 0 for i in gaps.values())
     return Finding(
         "holds" if shown else "undecided",
-        f"between methods that differ in the delay only, the slopes of {len(gaps)} "
-        f"pairs differ by at most {highest.mean:.3f} [{highest.low:.3f}, "
-        f"{highest.high:.3f}] where a factor log T would make {predicted:.3f}; {clear} "
-        "of the intervals lie above 0; the factor is not seen and, being a worst case, "
-        "not refuted",
+        f"between methods that differ in the delay only, the slopes of the squared "
+        f"gradient differ by {least:.3f} to {most:.3f} (95 % intervals of {len(gaps)} "
+        f"pairs) where a factor log T would make {predicted:.3f}: it is not seen and, "
+        "being a worst case, not refuted",
         {key: [i.low, i.mean, i.high] for key, i in gaps.items()},
     )
 

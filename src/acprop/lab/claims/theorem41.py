@@ -49,7 +49,8 @@ def corrected() -> Finding:
             c = natural_constants(p, method(name), eps=1.0, beta1=0.9)
             for eta, T in ((0.5, 1), (0.5, 20), (0.5, 300), (0.75, 300)):
                 r = bound(
-                    *(p.name, "4.1"),
+                    p.name,
+                    "4.1",
                     alpha0=c.alpha0_limit,
                     eta=eta,
                     steps=T,

@@ -1,0 +1,5 @@
+"""`python -m acprop` is `acprop`."""
+
+from acprop.cli import main
+
+main()

@@ -1,0 +1,20 @@
+"""The command `acprop`: parse, call one function, print its value.
+
+Bad input ends with exit code 2 and one line on stderr; 1 says that a claim of ours
+failed, or that a run did.
+"""
+
+import sys
+
+ADVICE = "acprop's command line needs more packages; run pip install 'acprop[lab]'"
+
+
+def main() -> None:
+    """The entry point."""
+    try:
+        from acprop.cli.app import run
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] == "acprop":
+            raise
+        sys.exit(f"{ADVICE} ({error.name} is missing)")
+    run()

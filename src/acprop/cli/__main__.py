@@ -1,0 +1,5 @@
+"""`python -m acprop.cli`."""
+
+from acprop.cli import main
+
+main()

@@ -1,0 +1,46 @@
+"""The tree of commands, and what happens to a mistake."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from acprop.cli import lab
+
+app = typer.Typer(
+    help="ACProp and its family: the laboratory, the benchmark and the report.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.add_typer(lab.app, name="lab")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"acprop {version('acprop')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    del version
+
+
+def run() -> None:
+    """Run a command; a mistake in its input is one line and exit code 2."""
+    try:
+        app()
+    except (ValueError, TypeError) as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:  # `acprop … | head`
+        sys.stderr.close()
+        sys.exit(0)

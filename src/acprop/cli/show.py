@@ -1,0 +1,134 @@
+"""Records on the terminal: JSON lines, tables, or a figure in a file."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from acprop.records import Boundary, Curves, Record, Region, Verdict, to_json
+
+console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+COLOURS = {"holds": "green", "fails": "red", "undecided": "yellow"}
+FEW = 60  # cells that are listed one by one
+
+
+def emit(
+    records: Sequence[Record], *, json: bool, plot: Path | None, title: str = ""
+) -> None:
+    """Print records, and draw them if asked to."""
+    if plot is not None:
+        from acprop.report.figures import draw
+
+        draw(records, plot, title=title or None)
+    if json:
+        for record in records:
+            typer.echo(to_json(record))
+    else:
+        for record in records:
+            _show(record)
+        if plot is not None:
+            console.print(f"drawn to {plot}")
+
+
+def _show(record: Record) -> None:
+    if isinstance(record, Region):
+        region(record)
+    elif isinstance(record, Boundary):
+        boundary(record)
+    elif isinstance(record, Curves):
+        curves(record)
+
+
+def region(record: Region) -> None:
+    cells = record.cells
+    finite = sum(c.finite == "converged" for c in cells)
+    limit = sum(c.asymptotic == "converges" for c in cells)
+    console.print(
+        f"{record.optimizer} on {record.problem}, β1 = {record.beta1:g}, "
+        f"{record.convention}: {finite} of {len(cells)} cells converged after "
+        f"{record.steps} steps, {limit} in the limit"
+    )
+    against = [
+        c for c in cells if c.finite == "converged" and c.asymptotic == "diverges"
+    ]
+    if len(cells) <= FEW:
+        table = Table("P", "β2", "finite", "best α0", "distance", "drift", "limit")
+        for c in cells:
+            table.add_row(
+                str(c.period),
+                f"{c.beta2:g}",
+                c.finite,
+                f"{c.best_alpha0:g}",
+                f"{c.distance:.3g}",
+                f"{c.drift:+.3g}",
+                c.asymptotic,
+            )
+        console.print(table)
+    for c in against[:FEW]:
+        console.print(
+            f"  P = {c.period}, β2 = {c.beta2:g} has converged against its drift: its "
+            "steps are too small to leave a good start"
+        )
+
+
+def boundary(record: Boundary) -> None:
+    console.print(
+        f"{record.optimizer} on {record.problem}, β1 = {record.beta1:g}, "
+        f"{record.convention}: where the drift changes sign"
+    )
+    table = Table("P", "below the first", "β2")
+    for c in record.crossings:
+        listed = ", ".join(f"{b:.10f}" for b in c.beta2) or "nowhere"
+        table.add_row(str(c.period), c.lowest, listed)
+    console.print(table)
+
+
+def curves(record: Curves) -> None:
+    table = Table(record.title, f"last {record.y_label}")
+    for line in record.lines:
+        table.add_row(line.label, f"{line.y[-1]:.6g}")
+    console.print(table)
+
+
+def verdict(record: Verdict) -> None:
+    colour = COLOURS[record.verdict]
+    whose = "the paper's" if record.owner == "paper" else "ours"
+    console.print(
+        f"[{colour}]{record.verdict:9}[/] [bold]{record.claim}[/] ({whose}, "
+        f"{record.place}): {record.statement}",
+        soft_wrap=True,
+    )
+    console.print(f"          {record.evidence}", soft_wrap=True)
+
+
+def summary(verdicts: Sequence[Verdict]) -> None:
+    for owner, whose in (("paper", "the paper's"), ("ours", "our own")):
+        of = [v for v in verdicts if v.owner == owner]
+        if of:
+            counts = ", ".join(
+                f"{sum(v.verdict == word for v in of)} {word}" for word in COLOURS
+            )
+            console.print(f"{len(of)} of {whose} claims: {counts}")
+
+
+def limits(table: dict[str, Any]) -> None:
+    """Derived and printed values side by side."""
+    head = Table(
+        "t",
+        *(f"{letter} {kind}" for letter in "mvs" for kind in ("derived", "printed")),
+        title=f"{table['problem']}, P = {table['period']}, β1 = {table['beta1']:g}, "
+        f"β2 = {table['beta2']:g}",
+    )
+    for phase, derived in table["derived"].items():
+        shown = table["printed"][phase]
+        cells = [
+            "" if value is None else f"{value:.6g}"
+            for letter in "mvs"
+            for value in (derived[letter], shown[letter])
+        ]
+        head.add_row(phase, *cells)
+    console.print(head)

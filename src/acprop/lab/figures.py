@@ -1,0 +1,183 @@
+"""The paper's toy figures at its own scale, as records; `acprop.report` draws them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from acprop.lab import absolute, gaussian, harmonic, rates, stochastic
+from acprop.lab.boundaries import boundary
+from acprop.lab.claims.grids import COMPARED, PERIODS, protocol
+from acprop.lab.limits import log_centered, log_uncentered
+from acprop.lab.methods import METHODS
+from acprop.lab.problems import dense, sparse
+from acprop.lab.regions import regions
+from acprop.lab.simulate import trajectory
+from acprop.lab.trajectories import (
+    NO_KICK,
+    delays,
+    over_a_few_periods,
+    paper_trajectories,
+    sparse_moments,
+)
+from acprop.records import Record, Surface
+from acprop.rule import PAPER
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """place: where it stands in the paper, or that it is ours."""
+
+    name: str
+    place: str
+    caption: str
+    make: Callable[[], list[Record]]
+
+
+def areas(problem: str, beta1: float) -> list[Record]:
+    """Convergence areas of the five optimizers, with their exact borders."""
+    found = regions(problem, PERIODS[problem], protocol(*COMPARED, beta1=beta1))
+    borders = [
+        boundary(problem, METHODS[name], beta1=beta1, periods=PERIODS[problem])
+        for name in COMPARED
+    ]
+    return [*found, *borders]
+
+
+def periods() -> list[Record]:
+    """s_t and g_t on the dense problem, once settled."""
+    problem = dense(10)
+    run = trajectory(
+        problem, METHODS["acprop"], beta1=0.9, beta2=0.9, alpha0=0.1, steps=4000
+    )
+    return [
+        over_a_few_periods(problem, run, n=n, title=title, name="periods-dense")
+        for n, title in ((5, "five periods"), (1, "one period"))
+    ]
+
+
+def difference(beta1: float) -> Surface:
+    """s⁺/s⁻ - v⁺/v⁻ over (β2, P), from the closed forms."""
+    periods = np.arange(4, 51)
+    beta2 = np.linspace(0.1, 0.99, 90)
+    rows: list[tuple[float, ...]] = []
+    for P in periods:
+        problem = sparse(int(P))
+        log_s = log_centered(problem, beta1, beta2)
+        log_v = log_uncentered(problem, beta2)
+        gap = np.exp(log_s[0] - log_s[P - 3]) - np.exp(log_v[0] - log_v[P - 3])
+        rows.append(tuple(float(value) for value in gap))
+    return Surface(
+        "difference",
+        f"s⁺/s⁻ - v⁺/v⁻, β1 = {beta1}",
+        "β2",
+        "P",
+        tuple(float(b) for b in beta2),
+        tuple(float(P) for P in periods),
+        tuple(rows),
+        about={"problem": "sparse", "beta1": beta1},
+    )
+
+
+def _area(problem: str, beta1: float, place: str) -> Figure:
+    eq = "Eq. 1" if problem == "dense" else "Eq. 2"
+    return Figure(
+        f"area-{problem}-{beta1}",
+        place,
+        f"Where five optimizers converge on {eq}, β1 = {beta1}: 10⁴ steps, the best of "
+        "six learning rates; black: the exact border.",
+        lambda: areas(problem, beta1),
+    )
+
+
+FIGURES = {
+    f.name: f
+    for f in (
+        _area("dense", 0.5, "Appendix A.3"),
+        _area("dense", 0.7, "Appendix A.3"),
+        _area("dense", 0.9, "Fig. 1"),
+        _area("sparse", 0.85, "Appendix A.3"),
+        _area("sparse", 0.9, "Fig. 4"),
+        _area("sparse", 0.95, "Appendix A.3"),
+        Figure(
+            "trajectories-dense",
+            "Fig. 2",
+            "Trajectories on Eq. 1, x* = -1.",
+            lambda: [paper_trajectories("dense", c) for c in (PAPER, NO_KICK)],
+        ),
+        Figure(
+            "trajectories-sparse",
+            "Fig. 5",
+            "Trajectories on Eq. 2, x* = 0.",
+            lambda: [paper_trajectories("sparse", c) for c in (PAPER, NO_KICK)],
+        ),
+        Figure(
+            "adashift-delays",
+            "Appendix A.3",
+            "AdaShift with various delays n on both problems.",
+            lambda: [
+                delays(problem, ns, beta1=0.5, beta2=0.5, alpha0=0.1, steps=4000)
+                for problem, ns in (
+                    (dense(10), (1, 2, 5, 10, 12, 20)),
+                    (sparse(20), (1, 3, 4, 10, 20, 22)),
+                )
+            ],
+        ),
+        Figure(
+            "periods-dense",
+            "Appendix A.1",
+            "s_t and g_t of ACProp on Eq. 1 with P = 10: s is smallest at kP, just "
+            "before the large gradient.",
+            periods,
+        ),
+        Figure(
+            "moments-sparse",
+            "Fig. 6",
+            "The uncentered v_t and the centered s_t on Eq. 2, in the limit.",
+            lambda: [sparse_moments(20, 0.9, beta2) for beta2 in (0.5, 0.9)],
+        ),
+        Figure(
+            "difference",
+            "Appendix A.2",
+            "s⁺/s⁻ - v⁺/v⁻ over the plane: not negative everywhere.",
+            lambda: [difference(beta1) for beta1 in (0.2, 0.9)],
+        ),
+        Figure(
+            "harmonic",
+            "Appendix B.2",
+            "Error of the closed form of Σ k^-η.",
+            lambda: [*harmonic.records()],
+        ),
+        Figure(
+            "absolute",
+            "Appendix C.1",
+            "f(x) = |x| from x0 = 100: trajectories and step sizes.",
+            lambda: [*absolute.records()],
+        ),
+        Figure(
+            "constants",
+            "Section 4, ours",
+            "Second moments of Gaussian gradients, measured and expected.",
+            lambda: [*gaussian.records()],
+        ),
+        Figure(
+            "stochastic",
+            "Appendix A.1, ours",
+            "The stochastic variant of Eq. 1.",
+            lambda: [*stochastic.records()],
+        ),
+        Figure(
+            "rates",
+            "Section 4, ours",
+            "Mean squared gradient against the horizon.",
+            lambda: [*rates.records()],
+        ),
+    )
+}
+
+
+def figure(name: str) -> Figure:
+    """Find a figure by its name."""
+    if name not in FIGURES:
+        raise ValueError(f"figure must be one of {', '.join(FIGURES)}, got {name}")
+    return FIGURES[name]

@@ -1,0 +1,289 @@
+"""The theorems of Appendix B: every formula again by hand, and runs against them.
+
+A name that begins with test_formula_ belongs to a displayed formula of docs/maths.md.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.special import zeta
+
+from acprop.lab import bounds
+from acprop.lab.bounds import Constants, bound, natural_constants, power_sum
+from acprop.lab.claims import preconditioner as preconditioner_claims
+from acprop.lab.descent import SECTION_4, Settings, preconditioner, walk
+from acprop.lab.methods import advance, method
+from acprop.lab.nonconvex import PROBLEMS, problem
+from acprop.reference import Hyper, State
+
+C = Constants(C_l=0.4, C_u=1.5, L=2.0, M_f=7.0, f_star=1.0, M_g=3.0, sigma=0.7, d=5)
+A0, ETA, T, BETA1 = 0.05, 0.75, 16, 0.8  # T^(η-1) = ½, T^-η = ⅛, β1/(1-β1) = 4
+SUM = sum(t**-1.5 for t in range(1, 17))
+EXACT = {"rtol": 1e-13}
+
+
+def test_formula_bound_printed():
+    seen = bounds.theorem_41_printed(C, alpha0=A0, eta=ETA, T=T)
+    by_hand = 2 / 0.4 * (6 * 0.05 / 2 + 2 * 1.5**2 * 0.49 * 0.05 / 0.5 / 8)
+    np.testing.assert_allclose(seen, by_hand, **EXACT)
+
+
+def test_formula_bound_corrected():
+    seen = bounds.theorem_41_corrected(C, alpha0=A0, eta=ETA, T=T)
+    by_hand = 2 / 0.4 * (6 / 0.05 / 2 + 2 * 1.5**2 * 0.49 * 0.05 / 0.5 / 8)
+    np.testing.assert_allclose(seen, by_hand, **EXACT)
+
+
+def test_formula_bound_no_ceiling():
+    seen = bounds.theorem_41_without_ceiling(C, alpha0=A0, eta=ETA, T=T, f_1=4.0)
+    by_hand = 2 / (0.4 * 0.05) / 2 * (3 + 2 * 1.5**2 * 0.49 * 0.05**2 * SUM / 2)
+    np.testing.assert_allclose(seen, by_hand, **EXACT)
+
+
+def test_formula_alpha0_limit():
+    np.testing.assert_allclose(C.alpha0_limit, 0.4 / (2 * 1.5 * 1.5), **EXACT)
+
+
+def test_formula_momentum_printed():
+    seen = bounds.momentum_printed(C, alpha0=A0, eta=ETA, T=T, beta1=BETA1)
+    E = 16 / (4 * 2) + 0.05 * 3 / 0.2 + 4.5 * 2 * 0.05**2 * 1.5**2 / -0.5
+    np.testing.assert_allclose(seen, (6 + 9 * E) / 2 / (0.05 * 0.4), **EXACT)
+
+
+def test_formula_momentum_corrected():
+    seen = bounds.momentum_corrected(C, alpha0=A0, eta=ETA, T=T, beta1=BETA1)
+    E = 4 * 5 * 0.05 * 1.5 + 4.5 * 2 * 0.05**2 * 1.5**2 * SUM
+    np.testing.assert_allclose(seen, (6 + 9 * E) / 2 / (0.05 * 0.4), **EXACT)
+
+
+def test_formula_momentum_synchronous():
+    seen = bounds.momentum_synchronous(C, alpha0=A0, eta=ETA, T=T, beta1=BETA1)
+    E = 5 * 0.05 * 1.5 / 0.2 + 4.5 * 2 * 0.05**2 * 1.5**2 * SUM
+    np.testing.assert_allclose(seen, (6 + 9 * E) / 2 / (0.05 * 0.4), **EXACT)
+
+
+def test_formula_power_sum():
+    """H_T(η) ≤ 1 + (T^(1-η) - 1)/(1-η) ≤ T^(1-η)/(1-η), and H_T(2η) ≤ 2η/(2η-1)."""
+    assert power_sum(3, 2.0) == pytest.approx(1 + 1 / 4 + 1 / 9)
+    for n in (1, 2, 50):
+        integral = 1 + (n**0.3 - 1) / 0.3
+        assert power_sum(n, 0.7) <= integral + 1e-12
+        assert integral <= n**0.3 / 0.3
+        assert power_sum(n, 1.4) <= 1.4 / 0.4
+
+
+def test_formula_momentum_sum():
+    """H_T(2η) ≤ ζ(2η) ≤ 2η/(2η-1); ζ(2) = π²/6."""
+    for eta in (0.6, 0.75, 1.0):
+        assert power_sum(100_000, 2 * eta) < zeta(2 * eta) < 2 * eta / (2 * eta - 1)
+    assert zeta(2.0) - power_sum(100_000, 2.0) < 1.1e-5
+
+
+def test_formula_walk():
+    """Two steps by hand: A_1 = 1/ε, then s_1 = (1-β2)·(β1·g_1)²."""
+    h = Settings(0.5, 0.75, steps=3, eps=2.0, beta1=0.9, beta2=0.99, seeds=1)
+    seen = walk(problem("cosine"), method("acprop"), h).squared[:, 0]
+    x_2 = math.pi / 2 - 0.5 * 1 / 2
+    x_3 = x_2 - 0.5 * 2**-0.75 * math.sin(x_2) / (math.sqrt(0.01) * 0.9 + 2)
+    by_hand = [math.sin(x) ** 2 for x in (math.pi / 2, x_2, x_3)]
+    np.testing.assert_allclose(seen, by_hand, **EXACT)
+
+
+def test_formula_centering_cap():
+    """s_t of a constant gradient μ, next to the closed form."""
+    b1, b2, mu, state = 0.9, 0.999, 3.0, State()
+    for t in range(1, 100):
+        state, _ = advance(
+            method("acprop"), SECTION_4, state, mu, Hyper(b1, b2, 1.0, axis=())
+        )
+        form = (1 - b2) * b1**2 * (b2**t - b1 ** (2 * t)) / (b2 - b1**2) * mu**2
+        np.testing.assert_allclose(state.s, form, rtol=1e-9)
+    cap = preconditioner_claims._gain_cap(b1, b2)
+    np.testing.assert_allclose(cap, 15.51, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("name", "reach"), [("acprop", 2 * 0.8), ("adashift", 1.0)])
+def test_formula_natural_constants(name, reach):
+    p = problem("waves")
+    c = natural_constants(p, method(name), eps=0.1, beta1=0.8)
+    M_g = 1.5 * 2 + 1.0 * 2  # a slope of 3/2·√4, and noise up to 1 in each of four
+    np.testing.assert_allclose(c.C_l, 1 / (reach * M_g + 0.1), **EXACT)
+    np.testing.assert_allclose(c.C_u, 10, **EXACT)
+    assert (c.L, c.M_f, c.f_star, c.d) == (2, 8, 0, 4)
+    np.testing.assert_allclose(c.sigma, math.sqrt(4 / 3), **EXACT)
+
+
+def test_sgd_is_its_own_preconditioner():
+    c = natural_constants(problem("well"), method("sgd"), eps=0.1, beta1=0.9)
+    assert (c.C_l, c.C_u) == (1, 1)
+
+
+def test_formula_descent():
+    """One step's expectation: f falls by α·C_l/2·‖∇f‖² but for ½·L·C_u²·σ²·α²."""
+    p = problem("cosine-noisy")
+    x = np.linspace(-4, 4, 81)[:, None]
+    slope, A = p.gradient(x), 0.6  # any A in [C_l, C_u] = [½, 1]
+    alpha = 0.5 / (p.L * 1.0**2)
+    after = sum(p.f(x - alpha * A * (slope + noise)) for noise in (-0.5, 0.5)) / 2
+    left = alpha * 0.5 / 2 * slope[:, 0] ** 2
+    right = p.f(x) - after + p.L / 2 * p.sigma**2 * alpha**2
+    assert np.all(left <= right)
+
+
+def test_formula_momentum_lemma():
+    """In fractions, at a generic step and at the first, for any A_0."""
+    b1, a, a_old, g = Fraction(9, 10), Fraction(3, 7), Fraction(-5, 11), Fraction(2, 3)
+    for m_old in (Fraction(1, 5), Fraction(0)):
+        m = b1 * m_old + (1 - b1) * g
+        right = (a * m - a_old * m_old) / (1 - b1) + a_old * m_old
+        right += b1 / (1 - b1) * (a_old - a) * m_old
+        assert right == a * g
+
+
+@pytest.mark.parametrize("beta1", [0.0, 0.3, 0.9])
+@pytest.mark.parametrize("name", ["cosine-noisy", "cosine-skewed", "well", "waves"])
+def test_formula_momentum_pathwise(name, beta1):
+    """Before expectations, each run obeys it: no luck hides in the derivation.
+
+    Σ⟨a_t, g_t⟩ ≤ f(x_1) - f(x_{T+1}) + M_g²·b·‖α_1·A_1‖₁ + (b + ½)·L·Σ‖x_{t+1} - x_t‖².
+    """
+    p, h = problem(name), Hyper(beta1, 0.9, 1.0, amsgrad=True, axis=())
+    b = beta1 / (1 - beta1)
+    rng, x, state = np.random.default_rng(0), np.array([p.x0]), State()
+    start, left, squares, first = p.f(x)[0], 0.0, 0.0, 0.0
+    for t in range(1, 200):
+        gradient = p.gradient(x)
+        g = gradient + p.noise.draw(rng, gradient)
+        new, d = advance(method("acprop-momentum"), SECTION_4, state, g, h)
+        A = preconditioner(method("acprop-momentum"), state, new, h) * np.ones(x.shape)
+        alpha = 0.7 * t**-0.6
+        first = first or alpha * np.sum(A)
+        left += alpha * np.sum(A * gradient * g)
+        squares += np.sum((alpha * d) ** 2)
+        state, x = new, x - alpha * d
+        fallen = start - p.f(x)[0]
+        right = fallen + p.M_g**2 * b * first + (b + 0.5) * p.L * squares
+        assert left <= right + 1e-12
+
+
+def test_formula_async_identity():
+    """The mean of two asynchronous steps is the step of the mean gradient."""
+    h, state = Hyper(eps=0.1, axis=()), State(t=5, m=0.2, s=0.3)
+    low, mid, high = (
+        advance(method("acprop"), SECTION_4, state, g, h)[1] for g in (-1.0, 0.5, 2.0)
+    )
+    np.testing.assert_allclose((low + high) / 2, mid, **EXACT)
+
+
+def test_the_printed_theorem_is_broken_by_one_run_without_noise():
+    r = bound("cosine", "4.1", alpha0=0.01, eta=0.5, steps=100, eps=1.0, seeds=1)
+    assert r.alpha0_is_allowed
+    assert r.measured.average > 50 * r.printed
+    assert (r.printed_holds, r.corrected_holds) == (False, True)
+    assert r.constants.C_l <= r.measured.C_l <= r.measured.C_u <= r.constants.C_u
+
+
+def test_the_printed_theorem_is_broken_even_with_the_constants_that_occurred():
+    """The a-priori C_l makes the right side larger; the observed one helps it less."""
+    r = bound("cosine", "4.1", alpha0=0.01, steps=100, seeds=1)
+    c = Constants(r.measured.C_l, r.measured.C_u, 1.0, 2.0, 0.0, 1.0, 0.0, 1)
+    assert bounds.theorem_41_printed(c, alpha0=0.01, eta=0.5, T=100) < r.printed
+
+
+def test_the_printed_momentum_theorem_promises_less_than_nothing():
+    r = bound("cosine-noisy", "momentum", alpha0=0.25, eta=0.501, steps=100)
+    assert r.alpha0_is_allowed
+    assert r.printed < 0 < r.measured.average < r.corrected
+    assert (r.printed_holds, r.corrected_holds) == (False, True)
+    assert (r.optimizer, r.settings.amsgrad) == ("acprop-momentum", True)
+
+
+@pytest.mark.parametrize("optimizer", ["acprop", "adashift", "sgd"])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_runs_respect_the_corrected_theorem_at_the_largest_learning_rate(
+    name, optimizer
+):
+    c = natural_constants(problem(name), method(optimizer), eps=1.0, beta1=0.9)
+    settings = {"alpha0": c.alpha0_limit, "steps": 200, "optimizer": optimizer}
+    r = bound(name, "4.1", **settings)
+    assert r.alpha0_is_allowed
+    assert r.measured.average + 3 * r.measured.error <= r.corrected
+    floor = 1 - 1e-12
+    assert r.measured.C_l >= c.C_l * floor
+    assert r.measured.C_u * floor <= c.C_u
+
+
+@pytest.mark.parametrize("beta1", [0.0, 0.3, 0.9])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_runs_respect_the_corrected_momentum_theorem(name, beta1):
+    r = bound(name, "momentum", alpha0=1.0, eta=0.6, steps=100, beta1=beta1)
+    assert r.measured.average + 3 * r.measured.error <= r.corrected
+
+
+def test_the_condition_on_alpha0_is_needed():
+    r = bound("cosine", "4.1", alpha0=100.0, steps=1000, seeds=1)
+    assert not r.alpha0_is_allowed
+    assert not r.corrected_holds
+
+
+def test_without_a_ceiling_the_bound_holds_too_and_has_a_logarithm():
+    p, sgd = problem("cosine-noisy"), method("sgd")
+    c = natural_constants(p, sgd, eps=1.0, beta1=0.9)
+    run = walk(p, sgd, Settings(1.0, steps=500)).averages.mean(axis=1)
+    right = [
+        bounds.theorem_41_without_ceiling(c, alpha0=1.0, eta=0.5, T=n, f_1=1.0)
+        for n in (1, 10, 100, 500)
+    ]
+    assert np.all(run[[0, 9, 99, 499]] <= right)
+    far = bounds.theorem_41_without_ceiling(c, alpha0=1.0, eta=0.5, T=10**6, f_1=1.0)
+    ceiling = bounds.theorem_41_corrected(c, alpha0=1.0, eta=0.5, T=10**6)
+    assert far > ceiling
+
+
+def test_a_measurement_is_the_mean_over_seeds_with_its_error():
+    h = Settings(0.2, steps=30, seeds=5)
+    run = walk(problem("ratio"), method("acprop"), h)
+    seen = bounds.measure(problem("ratio"), method("acprop"), h)
+    ends = run.squared.mean(axis=0)
+    np.testing.assert_allclose(seen.average, ends.mean(), **EXACT)
+    np.testing.assert_allclose(seen.error, ends.std(ddof=1) / math.sqrt(5), rtol=1e-9)
+    assert (seen.C_l, seen.C_u) == (run.A_min, run.A_max)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "changes", "message"),
+    [
+        (("cone", "4.1"), {}, r"^problem must be one of cosine, .*, got cone$"),
+        (("cosine", "4.2"), {}, r"^theorem must be one of 4.1, momentum, got 4.2$"),
+        (
+            ("cosine", "4.1"),
+            {"optimizer": "adam"},
+            r"^optimizer must be one of acprop, adashift, sgd for theorem 4.1, got ad",
+        ),
+        (
+            ("cosine", "momentum"),
+            {"eta": 0.7, "optimizer": "acprop"},
+            r"^optimizer must be one of acprop-momentum for theorem momentum, got acpr",
+        ),
+        (
+            ("cosine", "4.1"),
+            {"eta": 1.0},
+            r"^eta must be in \[0.5, 1\) for theorem 4.1, got 1.0$",
+        ),
+        (
+            ("cosine", "momentum"),
+            {"eta": 0.5},
+            r"^eta must be in \(0.5, 1\] for theorem momentum, got 0.5$",
+        ),
+        (
+            ("cosine", "4.1"),
+            {"alpha0": -1.0},
+            r"^alpha0 must be finite and above 0, got -1.0$",
+        ),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(arguments, changes, message):
+    with pytest.raises(ValueError, match=message):
+        bound(*arguments, **{"alpha0": 0.1, **changes})

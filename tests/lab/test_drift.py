@@ -1,0 +1,80 @@
+"""The exact drift against long runs of every method and convention."""
+
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+
+from acprop.lab.drift import drift
+from acprop.lab.methods import METHODS, advance
+from acprop.lab.problems import dense, sparse
+from acprop.reference import Hyper, State
+from acprop.rule import ACPROP, ADASHIFT, CONVENTIONS, PAPER
+
+BETA2 = np.array([0.6, 0.8, 0.95])  # ADOPT's clip binds for longer below
+DELAYED = {
+    "adashift n=3": replace(METHODS["adashift"], rule=replace(ADASHIFT, delay=3)),
+    "acprop n=3": replace(METHODS["acprop"], rule=replace(ACPROP, delay=3)),
+}
+ALL = METHODS | DELAYED
+
+
+def simulated(problem, method, convention, beta1):
+    """Σd / Σ|d| over the last of many periods."""
+    P = problem.period
+    state, kept = State(n=np.zeros(1)), []
+    h = Hyper(beta1=beta1, beta2=BETA2, eps=1e-3, axis=())
+    n = 1200 // P * P
+    for t in range(1, n + 1):
+        g = np.array([problem.cycle[t % P]])
+        state, d = advance(method, convention, state, g, h)
+        kept.append(d + 0 * BETA2)
+    last = np.array(kept[-P:])
+    return last.sum(0) / np.abs(last).sum(0)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS.values(), ids=lambda c: c.name)
+@pytest.mark.parametrize("name", ALL)
+def test_the_exact_drift_is_where_a_long_run_ends(name, convention):
+    for problem in (dense(4), sparse(7)):
+        exact = drift(problem, ALL[name], convention, beta1=0.7, beta2=BETA2, eps=1e-3)
+        run = simulated(problem, ALL[name], convention, 0.7)
+        np.testing.assert_allclose(exact, run, rtol=0, atol=1e-9)
+
+
+def adam_in_many_digits(P, beta1, beta2):
+    """Σ m_t/√v_t over a period of the sparse problem, nothing cancelled away."""
+    with mpmath.workdps(400):
+        b1, b2 = mpmath.mpf(beta1), mpmath.mpf(beta2)
+        g = [mpmath.mpf(float(c)) for c in sparse(P).cycle]
+        order = [t % P for t in range(1, P + 1)]
+        m = v = mpmath.mpf(0)
+        for t in order:
+            m, v = b1 * m + (1 - b1) * g[t], b2 * v + (1 - b2) * g[t] ** 2
+        m, v, total = m / (1 - b1**P), v / (1 - b2**P), mpmath.mpf(0)
+        for t in order:
+            m, v = b1 * m + (1 - b1) * g[t], b2 * v + (1 - b2) * g[t] ** 2
+            total += m / mpmath.sqrt(v)
+        return total
+
+
+@pytest.mark.parametrize(
+    ("P", "beta1", "beta2"),
+    [(50, 0.1, 0.3), (50, 0.001, 0.5), (200, 0.3, 0.5), (100, 0.5, 0.9)],
+)
+def test_adam_can_fail_on_the_sparse_problem_too(P, beta1, beta2):
+    """Where β1 is small Adam is RMSProp; the sign is that of many digits."""
+    exact = drift(sparse(P), METHODS["adam"], PAPER, beta1=beta1, beta2=beta2, eps=0.0)
+    assert np.sign(float(exact)) == np.sign(float(adam_in_many_digits(P, beta1, beta2)))
+
+
+def test_a_clip_that_grows_no_longer_binds_in_the_limit():
+    """ADOPT drifts as AdaShift does: their denominators are the same v_{t-1}."""
+    for P in (5, 40):
+        for beta2 in (0.1, 0.5, 0.99):
+            pair = [
+                drift(dense(P), METHODS[n], PAPER, beta1=0.9, beta2=beta2, eps=0.0)
+                for n in ("adopt", "adashift")
+            ]
+            assert np.sign(pair[0]) == np.sign(pair[1]) == 1

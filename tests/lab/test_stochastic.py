@@ -1,0 +1,173 @@
+"""The stochastic counterexample: its law, its engine, and what the projection does."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from acprop.lab.stochastic import (
+    LO,
+    OPTIMIZERS,
+    X0,
+    Stochastic,
+    Trial,
+    averaged_bound,
+    distances,
+    drift,
+    expected_move,
+    hover,
+    records,
+    states,
+    trajectories,
+)
+from acprop.reference import Hyper, State, step
+from acprop.rule import ACPROP, AUTHORS, GUARDED, PAPER
+
+SMALL = Trial(beta2=(0.5, 0.99), alpha0=(0.01, 1.0), seeds=3, steps=60, tail=20)
+
+
+@pytest.mark.parametrize(("P", "delta"), [(3, 0.5), (3, 2.9), (10, 1.0), (50, 0.1)])
+def test_the_moments_are_those_of_the_two_outcomes(P, delta):
+    """E g = P(1 + δ)/(P + 1) - (P - δ)/(P + 1) = δ, and E g² = P + δ(P - 1)."""
+    problem = Stochastic(P, delta)
+    assert sum(chance for _, chance in problem.outcomes) == pytest.approx(1)
+    assert problem.mean == pytest.approx(delta)
+    assert problem.second_moment == pytest.approx(P + delta * (P - 1))
+
+
+def test_draws_follow_the_law():
+    problem, n = Stochastic(10, 1.0), 200_000
+    g = problem.draw(np.random.default_rng(0), (n,))
+    assert set(np.unique(g)) == {-1.0, 10.0}
+    assert abs(g.mean() - 1.0) < 4 * g.std() / n**0.5
+
+
+@pytest.mark.parametrize("delta", [0.0, -0.5, 3.0, 4.0, float("nan")])
+def test_a_delta_that_leaves_one_outcome_or_another_optimum_is_refused(delta):
+    message = rf"^delta must be above 0 and below period = 3, got {delta}$"
+    with pytest.raises(ValueError, match=message):
+        Stochastic(3, delta)
+
+
+def test_a_period_below_3_is_refused():
+    message = r"^period must be 3 or more on the stochastic problem, got 2$"
+    with pytest.raises(ValueError, match=message):
+        Stochastic(2, 1.0)
+
+
+@pytest.mark.parametrize("tail", [0, 61])
+def test_a_tail_outside_the_run_is_refused(tail):
+    message = rf"^tail must be between 1 and steps = 60, got {tail}$"
+    with pytest.raises(ValueError, match=message):
+        replace(SMALL, tail=tail)
+
+
+@pytest.mark.parametrize("convention", [PAPER, AUTHORS, GUARDED], ids=lambda c: c.name)
+def test_a_lane_is_a_plain_loop_over_the_reference(convention):
+    problem, trial = Stochastic(5, 1.0), replace(SMALL, convention=convention)
+    rng = np.random.default_rng(trial.seed)
+    draws = np.stack([problem.draw(rng, (1, 3))[0] for _ in range(60)])
+    x, state, path = X0, State(n=0.0), []
+    for t, g in enumerate(draws[:, 2], 1):
+        h = Hyper(beta1=0.9, beta2=0.99, axis=())
+        state, d = step(ACPROP, convention, state, g, h)
+        x = min(max(x - 0.01 / t**0.5 * float(d), -1.0), 1.0)
+        path.append(x)
+    t, found = trajectories(problem, trial, every=5)
+    np.testing.assert_array_equal(t, np.arange(5, 61, 5))
+    np.testing.assert_allclose(found[:, 0, 1, 2], path[4::5], rtol=0, atol=1e-12)
+    far = distances(problem, trial)
+    assert far.shape == (2, 2, 3)
+    assert far[0, 1, 2] == pytest.approx(np.mean(np.array(path[-20:]) + 1))
+
+
+@pytest.mark.parametrize("beta1", [0.1, 0.5, 0.9])
+def test_the_expected_move_is_exact_for_acprop_and_not_for_adabelief(beta1):
+    """E[Δx | past] = -αδ/√(s_{t-1} + ε): the denominator does not know g_t."""
+    problem, trial = Stochastic(7, 0.5), replace(SMALL, beta1=beta1)
+    *_, state = states(problem, trial)
+    den = np.sqrt(state.s + PAPER.eps)
+    move = expected_move(problem, trial, state, 0.1)
+    np.testing.assert_allclose(move, -0.1 * 0.5 / den, rtol=1e-12)
+    sync = expected_move(problem, trial, state, 0.1, name="rmsprop-centered")
+    assert (np.abs(sync * den / (-0.1 * 0.5) - 1) > 0.01).all()
+
+
+def test_at_the_optimum_the_projection_leaves_the_wrong_moves_only():
+    problem = Stochastic(7, 0.5)
+    *_, state = states(problem, SMALL)
+    den = np.sqrt(state.s + PAPER.eps)
+    move = expected_move(problem, SMALL, state, 1e-3, x=-1.0)
+    np.testing.assert_allclose(move, (7 - 0.5) / 8 * 1e-3 / den, rtol=1e-9)
+
+
+@pytest.mark.parametrize("x", [-1.0, 0.2, 1.0])
+def test_a_saturated_step_lands_near_the_wrong_end_wherever_it_starts(x):
+    """α ≥ 2·den: a -1 throws x to +1, a P to -1, and -1 is the likelier."""
+    problem = Stochastic(7, 0.5)
+    *_, state = states(problem, SMALL)
+    alpha = 2 * float(np.sqrt(state.s + PAPER.eps).max())
+    lands = x + expected_move(problem, SMALL, state, alpha, x=x)
+    np.testing.assert_allclose(lands, -1 + 2 * 6.5 / 8, rtol=1e-12)
+
+
+@pytest.mark.parametrize("beta1", [0.1, 0.9])
+def test_s_stays_below_the_sharp_bound(beta1):
+    """|g - m_t| = β1·|g - m_{t-1}| ≤ β1(P + 1)."""
+    trial = replace(SMALL, beta1=beta1, beta2=(0.01, 0.9), seeds=50, steps=300)
+    top = max(s.s.max() for s in states(Stochastic(5, 1.0), trial))
+    assert 0.3 * beta1**2 * 36 < top <= beta1**2 * 36
+
+
+@pytest.mark.parametrize(("P", "delta"), [(3, 1.0), (5, 4.9), (4, 0.5)])
+def test_sgd_hovers_where_the_root_says(P, delta):
+    """The stationary law of the clipped walk, by iterating it on a lattice."""
+    problem = Stochastic(P, delta)
+    (_, down), (_, up) = problem.outcomes
+    law = np.zeros(400)
+    law[0] = 1.0
+    for _ in range(4000):
+        fallen = np.concatenate([law[P:], np.zeros(P)])
+        fallen[0] += law[:P].sum()
+        law = down * fallen + up * np.concatenate([[0.0], law[:-1]])
+    assert hover(problem) == pytest.approx(law @ np.arange(400), rel=1e-9)
+
+
+def test_the_engine_hovers_there_too():
+    trial = Trial(alpha0=(1e-3,), seeds=256, eta=0.0, steps=3000, tail=1500)
+    far = distances(Stochastic(3, 1.0), trial, "sgd") / 1e-3
+    error = far.std() / 16
+    assert abs(far.mean() - hover(Stochastic(3, 1.0))) < 4 * error
+    assert error < 0.02
+
+
+def test_the_mean_distance_stays_below_its_bound_and_the_bound_vanishes():
+    """Weights α_t on |x_{t-1} - x*|, ε = 1."""
+    problem = Stochastic(5, 1.0)
+    trial = Trial(0.5, (0.5,), (0.3,), seeds=64, eps=1.0, steps=2000)
+    t, x = trajectories(problem, trial)
+    before = np.concatenate([np.full((1, *x.shape[1:]), X0), x[:-1]])
+    far = np.average(before.mean(axis=(1, 2, 3)) - LO, weights=t**-0.5)
+    bound = averaged_bound(problem, 0.3, 2000, eps=1.0, beta1=0.5)
+    assert 0.1 * bound < far < bound
+    assert averaged_bound(problem, 0.3, 1e12, eps=1.0, beta1=0.5) < 1e-3
+
+
+def test_adam_drifts_away_for_a_large_period_and_acprop_does_not():
+    trial = Trial(0.9, (0.9,), seeds=128, steps=1500, tail=1000, eps=1e-8)
+    away = drift(Stochastic(50, 0.1), trial, "adam")
+    assert away.mean[0] > 5 * away.error[0]
+    near = drift(Stochastic(3, 1.0), trial, "adam")
+    assert near.mean[0] < -5 * near.error[0]
+    right = drift(Stochastic(10, 1.0), trial, "acprop")
+    assert right.mean[0] < -5 * right.error[0]
+
+
+def test_the_records_show_who_goes_where():
+    walks, by_beta2 = records()
+    assert walks.name == by_beta2.name == "stochastic"
+    assert tuple(line.label for line in walks.lines) == OPTIMIZERS
+    ends = {line.label: np.mean(line.y[-50:]) for line in walks.lines}
+    assert max(ends["acprop"], ends["adashift"]) < -0.9
+    assert min(ends["adam"], ends["rmsprop"], ends["adabelief"]) > 0.9
+    assert len({line.label for line in by_beta2.lines}) == 4

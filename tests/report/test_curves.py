@@ -1,0 +1,82 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.lines import Line2D
+
+from acprop.records import (
+    Curves,
+    Line,
+)
+from acprop.report.curves import linear_below
+from acprop.report.figures import draw, figure
+
+
+def curves(lines, **changes):
+    made = tuple(Line(name, tuple(x), tuple(y)) for name, x, y in lines)
+    return replace(Curves("a figure", "a panel", "t", "x", made), **changes)
+
+
+def named(*labels):
+    return curves([(label, (1.0, 2.0), (1.0, 2.0)) for label in labels])
+
+
+def test_no_two_lines_look_alike():
+    lines = figure([named(*(f"η = {k}" for k in range(24)))]).axes[0].lines
+    looks = {(x.get_color(), x.get_linestyle(), x._dash_pattern) for x in lines[:6]}
+    assert len({colour for colour, _, _ in looks}) == 6
+    assert {style for _, style, _ in looks} == {"-"}
+    assert len({(x.get_color(), str(x._dash_pattern)) for x in lines}) == 24
+
+
+def test_one_legend_serves_panels_with_the_same_lines():
+    fig = figure([named("adam", "sgd"), named("sgd")])
+    (legend,) = fig.legends
+    assert [t.get_text() for t in legend.get_texts()] == ["adam", "sgd"]
+    assert [ax.get_legend() for ax in fig.axes] == [None, None]
+
+
+def test_panels_with_different_lines_have_their_own_legends():
+    fig = figure([named("adam", "adam"), named("sgd")])
+    texts = [[t.get_text() for t in ax.get_legend().get_texts()] for ax in fig.axes]
+    assert texts == [["adam"], ["sgd"]]
+    assert fig.legends == []
+
+
+def test_scales_are_the_records():
+    line = ("theory", (1.0, 10.0, 100.0), (-1e-3, 0.0, 10.0))
+    scaled = curves([line], x_scale="log", y_scale="symlog")
+    ax = figure([scaled]).axes[0]
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "symlog")
+    assert ax.yaxis.get_transform().linthresh == linear_below(line[2])
+
+
+def test_a_symmetrical_log_axis_is_linear_near_the_smallest_values():
+    assert linear_below([0.0, -2e-3, 5.0, float("nan")]) == 1e-3
+    assert linear_below([1e-30, 1.0]) == 1e-6
+    assert linear_below([0.0]) == 1.0
+
+
+def test_nan_leaves_a_gap_and_draws(tmp_path):
+    y = (1.0, float("nan"), 3.0)
+    record = curves([("adam", (1.0, 2.0, 3.0), y), ("adam, n = 2", (1, 2, 3), y)])
+    draw([record], tmp_path / "gap.png")
+    line = figure([record]).axes[0].lines[0]
+    assert np.isnan(line.get_ydata()).tolist() == [False, True, False]
+
+
+def test_zero_leaves_a_gap_on_a_log_scale():
+    record = curves([("adam", (1, 2, 3), (1.0, 0.0, 3.0))], y_scale="log")
+    ax = figure([record]).axes[0]
+    assert ax.yaxis.get_transform()._clip is False
+
+
+@pytest.mark.parametrize(("n", "is_rasterized"), [(2_000, False), (2_001, True)])
+def test_lines_of_many_points_are_pixels(n, is_rasterized):
+    (line,) = figure([curves([("adam", range(n), range(n))])]).axes[0].lines
+    assert line.get_rasterized() is is_rasterized
+
+
+def test_the_legend_explains_lines_by_lines():
+    (legend,) = figure([named("adam", "sgd")]).legends
+    assert [type(handle) for handle in legend.legend_handles] == [Line2D, Line2D]

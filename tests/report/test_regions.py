@@ -1,0 +1,135 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+from acprop.records import (
+    Boundary,
+    Cell,
+    Crossing,
+    Region,
+)
+from acprop.report.figures import figure
+from acprop.report.regions import MARKS, MAX_MARKS
+
+BETA2 = (0.5, 0.9, 0.99, 0.999)
+
+
+def cell(period, beta2, finite="converged", asymptotic="converges"):
+    drift = {"converges": 0.1, "diverges": -0.1}[asymptotic]
+    return Cell(period, beta2, finite, 0.1, 0.0, drift, asymptotic)
+
+
+PLANE = [cell(p, b) for p in (3, 4, 5) for b in BETA2]
+
+
+def region(optimizer="adam", cells=PLANE, **changes):
+    made = Region("dense", optimizer, 0.9, "paper", 10_000, tuple(cells))
+    return replace(made, **changes)
+
+
+def boundary(crossings, optimizer="adam", beta1=0.9):
+    made = tuple(Crossing(*c) for c in crossings)
+    return Boundary("dense", optimizer, beta1, "paper", made)
+
+
+BORDER = boundary([(3, "diverges", (0.6,)), (4, "diverges", (0.7,))])
+
+
+def points(ax):
+    """What is drawn where: {label of the marks: {(1 - β2, P)}}."""
+    return {
+        marks.get_label(): {(x, y) for x, y in marks.get_offsets().tolist()}
+        for marks in ax.collections
+    }
+
+
+@pytest.mark.parametrize(
+    ("finite", "asymptotic", "colour", "marker"),
+    [
+        ("converged", "converges", "#E69F00", "+"),
+        ("not converged", "diverges", "#0072B2", "o"),
+        ("undecided", "converges", "#A6A6A6", "s"),
+        ("converged", "diverges", "#F0E442", "*"),
+    ],
+)
+def test_every_verdict_has_its_mark(finite, asymptotic, colour, marker):
+    """Fig. 1 of the paper: orange plus converges, blue circle diverges."""
+    fig = figure([region(cells=[cell(3, 0.5, finite, asymptotic)])])
+    (marks,) = fig.axes[0].collections
+    assert points(fig.axes[0])[marks.get_label()] == {(0.5, 3)}
+    assert to_hex(marks.get_facecolor()[0]).upper() == colour
+    (handle,) = fig.legends[0].legend_handles
+    assert (handle.get_marker(), handle.get_label()) == (marker, marks.get_label())
+    assert to_hex(handle.get_color()).upper() == colour
+
+
+def test_marks_stand_where_their_cells_are():
+    cells = [
+        cell(3, 0.5),
+        cell(3, 0.75, "not converged", "diverges"),
+        cell(4, 0.5, "undecided"),
+        cell(4, 0.75, "converged", "diverges"),
+        cell(5, 0.75),
+    ]
+    assert points(figure([region(cells=cells)]).axes[0]) == {
+        "converged": {(0.5, 3), (0.25, 5)},
+        "wrong drift: diverges": {(0.25, 3)},
+        "undecided at this horizon": {(0.5, 4)},
+        "converged against the drift": {(0.25, 4)},
+    }
+
+
+def test_a_large_plane_is_an_image_with_the_same_colours():
+    beta2 = [1 - 0.9**k for k in range(1, 61)]
+    cells = [cell(p, b) for p in range(3, 63) for b in beta2]
+    cells[1] = cell(3, beta2[1], "not converged", "diverges")
+    cells[60] = cell(4, beta2[0], "converged", "diverges")
+    del cells[-1]
+    assert len(cells) > MAX_MARKS
+    mesh, outlines = figure([region(cells=cells)]).axes[0].collections
+    image = mesh.get_array()
+    colours = [mark.colour for mark in MARKS.values()]
+    shown = {
+        (i, j): to_hex(mesh.to_rgba(image[i, j])).upper()
+        for i, j in [(0, -1), (0, -2), (1, -1)]
+    }
+    # 1 - β2 ascends, so the first β2 is the last column.
+    assert shown == {(0, -1): colours[0], (0, -2): colours[2], (1, -1): colours[3]}
+    assert image.mask.sum() == 1
+    assert image.mask[-1, 0]
+    assert len(outlines.get_paths()) == 1
+
+
+def test_the_shares_of_both_questions_are_in_the_title():
+    cells = [cell(3, b, "undecided") for b in BETA2]
+    cells[0] = cell(3, BETA2[0])
+    title = figure([region(cells=cells)]).axes[0].get_title()
+    assert title == "Adam\n25.0 % converge in 10,000 steps, 100 % in the limit"
+
+
+def test_what_panels_share_is_said_once():
+    fig = figure([region(), region(beta1=0.5)])
+    assert fig.get_suptitle() == "dense problem, paper convention"
+    assert [ax.get_title().split("\n")[0] for ax in fig.axes] == [
+        "Adam, β₁ = 0.9",
+        "Adam, β₁ = 0.5",
+    ]
+    assert len(fig.legends) == 1
+
+
+def test_a_border_is_a_black_curve_on_its_own_region_only():
+    fig = figure([region(), region("rmsprop"), region(beta1=0.5), BORDER])
+    first, *others = fig.axes
+    (line,) = first.lines
+    np.testing.assert_allclose(line.get_xydata(), [[0.4, 3], [0.3, 4]])
+    assert line.get_color() == "black"
+    assert [len(ax.lines) for ax in others] == [0, 0]
+    assert fig.legends[0].legend_handles[-1].get_label() == "border in the limit"
+
+
+def test_a_region_prefers_the_border_of_its_convention():
+    other = replace(BORDER, convention="authors", crossings=BORDER.crossings[:1])
+    ax = figure([region(), BORDER, other]).axes[0]
+    assert [len(line.get_xdata()) for line in ax.lines] == [2]

@@ -1,0 +1,91 @@
+from dataclasses import replace
+
+import matplotlib
+import pytest
+
+from acprop.records import (
+    Cell,
+    Curves,
+    Line,
+    Region,
+)
+from acprop.report.figures import figure
+from acprop.report.style import OPTIMIZERS, percent
+
+BETA2 = (0.5, 0.9, 0.99, 0.999)
+
+
+def cell(period, beta2, finite="converged", asymptotic="converges"):
+    drift = {"converges": 0.1, "diverges": -0.1}[asymptotic]
+    return Cell(period, beta2, finite, 0.1, 0.0, drift, asymptotic)
+
+
+PLANE = [cell(p, b) for p in (3, 4, 5) for b in BETA2]
+
+
+def region(optimizer="adam", cells=PLANE, **changes):
+    made = Region("dense", optimizer, 0.9, "paper", 10_000, tuple(cells))
+    return replace(made, **changes)
+
+
+def curves(lines, **changes):
+    made = tuple(Line(name, tuple(x), tuple(y)) for name, x, y in lines)
+    return replace(Curves("a figure", "a panel", "t", "x", made), **changes)
+
+
+def named(*labels):
+    return curves([(label, (1.0, 2.0), (1.0, 2.0)) for label in labels])
+
+
+@pytest.mark.parametrize(
+    ("part", "words"), [(0, "0 %"), (1, "0.1 %"), (9_999, "99.9 %"), (10_000, "100 %")]
+)
+def test_a_share_is_all_or_nothing_only_if_it_is(part, words):
+    assert percent(part, 10_000) == words
+
+
+def test_an_optimizer_has_one_colour_everywhere():
+    names = list(OPTIMIZERS)
+    seen = {name: set() for name in names}
+    for labels in (names, names[::-1], [f"{name}, n = 10" for name in names]):
+        for line in figure([named("theory", *labels)]).axes[0].lines[1:]:
+            seen[line.get_label().split(",")[0]].add(line.get_color())
+    assert seen == {name: {colour} for name, (_, colour) in OPTIMIZERS.items()}
+    assert len({colour for _, colour in OPTIMIZERS.values()}) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [
+        ("ACProp", "acprop"),
+        ("acprop-momentum", "acprop-momentum"),
+        ("RMSProp, centered", "rmsprop-centered"),
+        ("RMSProp, lr = 0.1", "rmsprop"),
+        ("ADAM", "adam"),
+    ],
+)
+def test_a_label_is_about_the_optimizer_it_begins_with(label, name):
+    (line,) = figure([named(label)]).axes[0].lines
+    assert line.get_color() == OPTIMIZERS[name][1]
+
+
+def test_a_stranger_does_not_take_an_optimizers_colour():
+    adam, adamant = figure([named("adam", "adamant")]).axes[0].lines
+    assert adam.get_color() == OPTIMIZERS["adam"][1] != adamant.get_color()
+
+
+@pytest.mark.parametrize(("n", "columns"), [(1, 1), (2, 2), (3, 3), (4, 2), (5, 3)])
+def test_a_figure_is_readable_however_many_panels(n, columns):
+    fig = figure([named("adam")] * n, title="all")
+    assert fig.axes[0].get_gridspec().ncols == columns
+    assert 1000 <= fig.get_figwidth() * fig.dpi <= 1600
+    texts = fig.findobj(lambda artist: hasattr(artist, "get_fontsize"))
+    assert min(text.get_fontsize() for text in texts) >= 8
+    assert fig.get_suptitle() == "all"
+
+
+def test_the_users_settings_stay_as_they_are():
+    with matplotlib.rc_context({"font.size": 20, "svg.hashsalt": "other"}):
+        figure([region()])
+        kept = matplotlib.rcParams["font.size"], matplotlib.rcParams["svg.hashsalt"]
+    assert kept == (20, "other")
