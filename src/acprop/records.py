@@ -4,6 +4,9 @@ Whatever computes writes records; whatever draws or prints reads them, and nothi
 Every line says what it is ("record") and the version of this format ("schema").
 """
 
+# json gives what it gives:
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
 import json
 import math
 import os

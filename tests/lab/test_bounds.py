@@ -186,10 +186,11 @@ def test_the_printed_theorem_is_broken_by_one_run_without_noise():
 
 
 def test_the_printed_theorem_is_broken_even_with_the_constants_that_occurred():
-    """The a-priori C_l makes the right side larger; the observed one helps it less."""
+    """The constants known beforehand are the kinder ones to the right side."""
     r = bound("cosine", "4.1", alpha0=0.01, steps=100, seeds=1)
     c = Constants(r.measured.C_l, r.measured.C_u, 1.0, 2.0, 0.0, 1.0, 0.0, 1)
-    assert bounds.theorem_41_printed(c, alpha0=0.01, eta=0.5, T=100) < r.printed
+    printed = bounds.theorem_41_printed(c, alpha0=0.01, eta=0.5, T=100)
+    assert printed < r.printed < r.measured.average
 
 
 def test_the_printed_momentum_theorem_promises_less_than_nothing():

@@ -75,7 +75,7 @@ def difference(beta1: float) -> Surface:
         tuple(float(b) for b in beta2),
         tuple(float(P) for P in periods),
         tuple(rows),
-        about={"problem": "sparse", "beta1": beta1},
+        about={"problem": "sparse", "beta1": beta1, "values": "s⁺/s⁻ - v⁺/v⁻"},
     )
 
 

@@ -9,7 +9,7 @@ equal settings meet equal noise, so two methods are compared seed by seed.
 
 y remembers the first steps as 1/T, so its slope is steeper than its limit for long. z
 has the same limit (if z = t^-½ then y = 2·T^-½, and a logarithm in one is in the other)
-and forgets. It is a mean over seeds before it is a slope, as the logarithm of one seed's
+and forgets. It is a mean over seeds before it is a slope, as the log of one seed's z
 is biased; its interval is the jackknife's.
 """
 

@@ -251,10 +251,10 @@ def _about(problem: Stochastic, trial: Trial) -> dict[str, Any]:
 
 
 def _trajectories(problem: Stochastic) -> Curves:
-    trial = Trial(beta2=(0.9,), alpha0=(0.1,), seeds=64, steps=2_000)
+    trial = Trial(beta2=(0.9,), alpha0=(0.1,), seeds=64, steps=4_000)
     lines: list[Line] = []
     for name in OPTIMIZERS:
-        t, x = trajectories(problem, trial, name, every=10)
+        t, x = trajectories(problem, trial, name, every=20)
         mean = x.mean(axis=-1)[:, 0, 0]
         lines.append(Line(name, tuple(map(float, t)), tuple(map(float, mean))))
     return Curves(

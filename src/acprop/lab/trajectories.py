@@ -43,10 +43,13 @@ def every(steps: int) -> int:
 
 
 def line(label: str, y: Iterable[float], stride: int, first: int = 1) -> Line:
-    """A thinned curve over the step t."""
-    kept = [float(value) for value in y][::stride]
-    x = tuple(float(first + i * stride) for i in range(len(kept)))
-    return Line(label, x, tuple(kept))
+    """A curve over the step t: the first hundred whole, then one step in `stride`."""
+    kept = [
+        (float(first + i), float(value))
+        for i, value in enumerate(y)
+        if i < 100 or i % stride == 0
+    ]
+    return Line(label, tuple(t for t, _ in kept), tuple(value for _, value in kept))
 
 
 def runs(
@@ -70,7 +73,7 @@ def runs(
         "convention": convention.name,
         **settings,
     }
-    return Curves(name, title, "step t", "x", lines, about=about)
+    return Curves(name, title, "step t", "x", lines, x_scale="log", about=about)
 
 
 def over_a_few_periods(
@@ -123,20 +126,20 @@ def delays(problem: Problem, ns: Sequence[int], **settings: Any) -> Curves:
 
 
 def paper_trajectories(kind: str, convention: Convention) -> Curves:
-    """Figs. 2 and 5: the family on one cell where synchronous members fail."""
-    problem = dense(10) if kind == "dense" else sparse(20)
-    names = ("adam", "rmsprop", "adabelief", "acprop")
-    labelled = {name: method(name) for name in names}
+    """Figs. 2 and 5: the family on a cell where only ACProp's kind converges."""
+    problem, beta1 = (dense(10), 0.5) if kind == "dense" else (sparse(20), 0.9)
+    labels = ("Adam", "RMSProp", "AdaBelief", "ACProp")
+    labelled = {label: method(label.lower()) for label in labels}
     for n in (1, 10):
-        labelled[f"adashift, n = {n}"] = delayed("adashift", n)
+        labelled[f"AdaShift, n = {n}"] = delayed("adashift", n)
     first = "first step 0" if convention is NO_KICK else "Algorithm 2 to the letter"
     return runs(
         problem,
         labelled,
-        title=f"P = {problem.period}, β1 = β2 = 0.5, {first}",
+        title=f"P = {problem.period}, β1 = {beta1}, β2 = 0.5, {first}",
         convention=convention,
         name=f"trajectories-{kind}",
-        beta1=0.5,
+        beta1=beta1,
         beta2=0.5,
         alpha0=0.1,
         steps=4000,

@@ -56,8 +56,11 @@ def norm_of(values: Floats) -> Normalize:
         return Normalize(low, high)
     if low > 0:
         return LogNorm(low, high)
-    threshold = power_below(max(small, largest * 10.0**-SYMLOG_DECADES))
-    return SymLogNorm(threshold, vmin=low, vmax=high)
+    # What lies beyond the decades shown has the last colour: where zero is crossed
+    # matters more than how large the largest is.
+    threshold = power_below(small)
+    end = threshold * 10.0**SYMLOG_DECADES
+    return SymLogNorm(threshold, vmin=max(low, -end), vmax=min(high, end))
 
 
 def _check(record: Surface) -> None:
@@ -90,11 +93,20 @@ def _draw_panel(figure: Figure, ax: Axes, record: Surface) -> None:
         ax.contour(x, y, values, levels=[0], colors="black", linewidths=1.2)
     is_symlog = isinstance(norm, SymLogNorm)
     ticks = symlog_ticks(norm.linthresh) if is_symlog else None
-    bar = figure.colorbar(mesh, ax=ax, ticks=ticks)
+    bar = figure.colorbar(mesh, ax=ax, ticks=ticks, extend=_beyond(values, norm))
     bar.set_label(str(record.about.get("values", record.name)))
     ax.set_title(record.title)
     ax.set_xlabel(record.x_label)
     ax.set_ylabel(record.y_label)
+
+
+def _beyond(values: np.ma.MaskedArray, norm: Normalize) -> str:
+    """Which ends of the colours have values beyond them."""
+    below = norm.vmin is not None and bool(values.min() < norm.vmin)
+    above = norm.vmax is not None and bool(values.max() > norm.vmax)
+    return {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[
+        below, above
+    ]
 
 
 def _edges(places: Floats) -> Floats:
