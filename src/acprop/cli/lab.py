@@ -199,6 +199,61 @@ def limits(
 
 
 @app.command()
+def bound(
+    problem: Annotated[
+        str, typer.Option(help="cosine, cosine-noisy, ratio, well, waves …")
+    ] = "cosine",
+    theorem: Annotated[str, typer.Option(help="4.1 or momentum")] = "4.1",
+    optimizer: Annotated[
+        str | None, typer.Option(help="default: what the theorem speaks about")
+    ] = None,
+    alpha0: Annotated[str, typer.Option(help="one or several")] = "0.01",
+    eta: Annotated[str, typer.Option(help="one or several")] = "0.5",
+    steps: Annotated[str, typer.Option(help="T, one or several")] = "100",
+    beta1: Beta1 = "0.9",
+    beta2: Beta2 = "0.999",
+    eps: Annotated[float, typer.Option(help="ε, outside the root")] = 1.0,
+    seeds: Annotated[int, typer.Option()] = 16,
+    json: Json = False,
+    plot: Plot = None,
+) -> None:
+    """A convergence theorem as printed, as corrected, and what a run does."""
+    from acprop.lab.bound_curves import bound_curves
+    from acprop.lab.bounds import bound as compare
+
+    reports = [
+        compare(
+            problem,
+            theorem,  # type: ignore[arg-type]  # checked there
+            alpha0=a,
+            eta=e,
+            steps=T,
+            eps=eps,
+            beta1=b1,
+            beta2=b2,
+            optimizer=optimizer,
+            seeds=seeds,
+        )
+        for a, e, T, b1, b2 in product(
+            numbers("alpha0", alpha0),
+            numbers("eta", eta),
+            whole("steps", steps),
+            numbers("beta1", beta1),
+            numbers("beta2", beta2),
+        )
+    ]
+    for report in reports:
+        if json:
+            typer.echo(json_module.dumps(report.plain(), allow_nan=False))
+        else:
+            show.bound(report.plain())
+    if plot is not None:
+        from acprop.report.figures import draw
+
+        draw([bound_curves(report) for report in reports], plot)
+
+
+@app.command()
 def figures(
     names: Annotated[list[str] | None, typer.Argument(help="default: all")] = None,
     out: Annotated[Path, typer.Option(help="folder for records and pictures")] = Path(

@@ -132,3 +132,20 @@ def limits(table: dict[str, Any]) -> None:
         ]
         head.add_row(phase, *cells)
     console.print(head)
+
+
+def bound(plain: dict[str, Any]) -> None:
+    """One theorem, one setting."""
+    h = plain["settings"]
+    console.print(
+        f"theorem {plain['theorem']}, {plain['optimizer']} on {plain['problem']}: "
+        f"α0 = {h['alpha0']:g}, η = {h['eta']:g}, ε = {h['eps']:g}, T = {h['steps']}",
+        soft_wrap=True,
+    )
+    if not plain["alpha0_is_allowed"]:
+        console.print("  α0 is above C_l/(L·C_u²): Theorem 4.1 promises nothing")
+    seen = plain["measured"]["average"]
+    console.print(f"  measured  {seen:.6g}")
+    for side in ("printed", "corrected"):
+        word = "respected" if plain[f"{side}_holds"] else "broken"
+        console.print(f"  {side:9} {plain[side]:.6g}, {word}")

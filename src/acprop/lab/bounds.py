@@ -15,7 +15,7 @@ cancels. Neither says that its left side is an expectation.
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 import numpy as np
@@ -192,6 +192,14 @@ class BoundReport:
         """Is the measured average below the corrected right side?"""
         return self.measured.average <= self.corrected
 
+    def plain(self) -> dict[str, Any]:
+        """The report as plain values, verdicts included."""
+        return {
+            **asdict(self),
+            "printed_holds": self.printed_holds,
+            "corrected_holds": self.corrected_holds,
+        }
+
 
 def bound(
     problem_name: str,
@@ -217,7 +225,7 @@ def bound(
     momentum = theorem == "momentum"
     h = Settings(alpha0, eta, steps, eps, beta1, beta2, amsgrad=momentum, seeds=seeds)
     c = natural_constants(p, chosen, eps=eps, beta1=beta1)
-    printed, corrected = _sides(theorem, c, h)
+    printed, corrected = sides(theorem, c, h, steps)
     return BoundReport(
         problem=p.name,
         theorem=theorem,
@@ -231,9 +239,9 @@ def bound(
     )
 
 
-def _sides(theorem: Theorem, c: Constants, h: Settings) -> tuple[float, float]:
-    """The printed and the corrected right side."""
-    a, n, T, b = h.alpha0, h.eta, h.steps, h.beta1
+def sides(theorem: Theorem, c: Constants, h: Settings, T: int) -> tuple[float, float]:
+    """The printed and the corrected right side at the horizon T."""
+    a, n, b = h.alpha0, h.eta, h.beta1
     if theorem == "4.1":
         printed = theorem_41_printed(c, alpha0=a, eta=n, T=T)
         return printed, theorem_41_corrected(c, alpha0=a, eta=n, T=T)

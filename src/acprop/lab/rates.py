@@ -27,7 +27,7 @@ from scipy import stats
 
 from acprop.lab.descent import Settings, Walk, walk
 from acprop.lab.methods import method
-from acprop.lab.nonconvex import NonConvex
+from acprop.lab.nonconvex import NonConvex, problem
 from acprop.records import Curves, Line
 
 ASYNC = ("acprop", "adashift")
@@ -149,6 +149,12 @@ def rates(
             lines.append(_line(name, run))
         curves.append(_panel(p, settings, lines))
     return Rates(tuple(curves), tuple(found))
+
+
+def records() -> list[Curves]:
+    """The measured averages on the noisy problems."""
+    names = ("cosine-noisy", "ratio", "waves")
+    return list(rates([problem(name) for name in names]).curves)
 
 
 def _line(name: str, run: Walk) -> Line:
