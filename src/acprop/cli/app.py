@@ -38,9 +38,9 @@ def run() -> None:
     """Run a command; a mistake in its input is one line and exit code 2."""
     try:
         app()
-    except (ValueError, TypeError) as error:
-        typer.echo(f"error: {error}", err=True)
-        sys.exit(2)
     except BrokenPipeError:  # `acprop … | head`
         sys.stderr.close()
         sys.exit(0)
+    except (ValueError, TypeError, OSError) as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)

@@ -16,7 +16,7 @@ cancels. Neither says that its left side is an expectation.
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 

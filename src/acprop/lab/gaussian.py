@@ -169,7 +169,7 @@ def _denominators(beta1: float) -> Curves:
         "constants",
         f"denominators for gradients N(μ, 1), β1 = {beta1}",
         "μ/σ",
-        "root of the mean second moment",
+        "√ of the second moment",
         tuple(_line(label, np.sqrt(values)) for label, values in rows.items()),
         x_scale="log",
         y_scale="log",

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.transforms import ScaledTranslation
 
 from acprop.records import Curves
 from acprop.report.style import colours, legend_below, panels, power_below, symlog_ticks
@@ -22,6 +23,8 @@ SYMLOG_DECADES = 6
 MARKERS = ("", "o", "s", "^", "D")
 N_MARKERS = 8
 Look = dict[str, object]
+
+UNDER_THE_LABEL = 30  # points from the panel to its legend: ticks and label
 
 
 def draw_curves(records: Sequence[Curves], title: str | None) -> Figure:
@@ -130,6 +133,12 @@ def _legend_under(ax: Axes, handles: Sequence[Line2D]) -> None:
     """Under the panel: on top of it, it would hide what it explains."""
     longest = max(len(str(handle.get_label())) for handle in handles)
     columns = min(len(handles), 3 if longest < 12 else 2 if longest < 24 else 1)
+    # In points, not in panels: a tall legend makes the panel low.
+    below = ScaledTranslation(0, -UNDER_THE_LABEL / 72, ax.figure.dpi_scale_trans)
     ax.legend(
-        handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns
+        handles=handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0),
+        bbox_transform=ax.transAxes + below,
+        ncols=columns,
     )
