@@ -32,6 +32,8 @@ def delayed(name: str, delay: int | None) -> Method:
         raise ValueError(
             f"delay must be left out for {name}, which has none, got {delay}"
         )
+    if delay < 1:
+        raise ValueError(f"delay must be 1 or more for {name}, got {delay}")
     return replace(
         found, name=f"{name} n={delay}", rule=replace(found.rule, delay=delay)
     )
