@@ -1,25 +1,22 @@
-"""Which way ACProp drifts in the end on the paper's two periodic problems.
+"""Which way variants of the guard drift in the end on the paper's periodic problems.
 
-After many periods m, s and the guard's A repeat themselves. Each is an affine
-recursion, so its periodic state is the one-period sum divided by 1 - (decay over the
-period): no simulation, and valid for any P and β2.
-
-Nothing is subtracted that could cancel. Both problems are a constant c plus impulses,
-so m - c is a geometric tail β1^j and the residual needs no g - m; s and A are sums of
-positive terms. They are kept as logarithms because β^P underflows (0.1^2000).
+m and s settle as in `acprop.lab.limits`. What the laboratory does not have: a tensor of
+two elements that share one A, an A that only follows slowly, and a clip.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from acprop.lab import problems
+from acprop.lab.limits import log_centered
 from acprop.rule import Convention
 
 Array = Any
 
 
 class Problem(NamedTuple):
-    """One period of gradients: `rest`, and at each position a value instead.
+    """One period of gradients, from t = 1 on.
 
     x* lies to the left, so a right drift is a positive sum of directions.
 
@@ -27,15 +24,15 @@ class Problem(NamedTuple):
         gradients so many steps earlier, and the two share one A.
     """
 
-    P: int
-    rest: float
-    impulses: dict[int, float]
+    periodic: problems.Problem
     ahead: int | None = None
 
+    @property
+    def P(self) -> int:  # noqa: N802
+        return self.periodic.period
+
     def gradients(self) -> Array:
-        g = np.full(self.P, self.rest)
-        g[list(self.impulses)] = list(self.impulses.values())
-        return g
+        return np.roll(self.periodic.cycle, -1)
 
     def squared_sizes(self) -> Array:
         """w² = (Σg² / Σ|g|)² of the tensor."""
@@ -48,51 +45,13 @@ class Problem(NamedTuple):
 
 
 def dense(P: int) -> Problem:
-    """Eq. 1: P at t mod P = 1, otherwise -1."""
-    return Problem(P, -1.0, {0: float(P)})
+    """Eq. 1."""
+    return Problem(problems.dense(P))
 
 
 def sparse(P: int) -> Problem:
-    """Eq. 2: P/2 at t mod P = 1, -1 at t mod P = P - 2, otherwise 0."""
-    return Problem(P, 0.0, {0: P / 2, P - 3: -1.0})
-
-
-def log_squared_residuals(problem: Problem, beta1: Array) -> Array:
-    """log (g_t - m_t)² over one period, along axis 0.
-
-    With c = rest and u = m - c: between impulses u decays by β1, and the residual is
-    -u_t; at an impulse it is β1·(g_t - c - u_{t-1}).
-    """
-    P, c = problem.P, problem.rest
-    at = np.array(list(problem.impulses))
-    jump = np.array(list(problem.impulses.values())) - c
-    weight = (1 - beta1) / (1 - beta1**P)
-    after = [  # u right after each impulse: the sum of all tails
-        weight * sum(j * beta1 ** ((a - b) % P) for b, j in zip(at, jump, strict=True))
-        for a in at
-    ]
-    out = np.empty((P, *np.shape(beta1)))
-    with np.errstate(divide="ignore"):
-        for i, a in enumerate(at):
-            gap = int(at[(i + 1) % len(at)] - a) % P or P
-            for j in range(gap):
-                out[a + j] = 2 * (np.log(np.abs(after[i])) + j * np.log(beta1))
-            before = after[i - 1] * beta1 ** (int(a - at[i - 1]) % P or P) / beta1
-            out[a] = 2 * np.log(beta1 * np.abs(jump[i] - before))
-    return out
-
-
-def log_before_each_step(log_decay: Array, log_gain: Array) -> Array:
-    """log y_{t-1} over one period of the periodic solution of y_t = decay·y + gain."""
-    total = np.full(np.shape(log_gain[0]), -np.inf)
-    for decay, gain in zip(log_decay, log_gain, strict=True):
-        total = np.logaddexp(decay + total, gain)
-    y = total - np.log(-np.expm1(np.sum(log_decay, axis=0)))
-    before = np.empty_like(log_gain)
-    for t, (decay, gain) in enumerate(zip(log_decay, log_gain, strict=True)):
-        before[t] = y
-        y = np.logaddexp(decay + y, gain)
-    return before
+    """Eq. 2."""
+    return Problem(problems.sparse(P))
 
 
 def log_denominators(
@@ -110,11 +69,10 @@ def log_denominators(
     clamp no longer binds.
     """
     beta1, beta2 = np.broadcast_arrays(beta1, beta2)
-    log_r2 = log_squared_residuals(problem, beta1)
+    # what step t = i + 1 divides by is s at the phase i
+    log_s = log_centered(problem.periodic, beta1, beta2)
     if convention.residual == "previous":
-        log_r2 = log_r2 - 2 * np.log(beta1)
-    decay = np.broadcast_to(np.log(beta2), log_r2.shape)
-    log_s = log_before_each_step(decay, np.log1p(-beta2) + log_r2)
+        log_s = log_s - 2 * np.log(beta1)
     with np.errstate(divide="ignore"):  # log 0 = -inf: a floor of nothing
         log_eps, log_kappa2 = np.log(eps), 2 * np.log(convention.kappa)
         log_A = np.log(scale(problem, beta2, rise=rise))
