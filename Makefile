@@ -39,6 +39,8 @@ perf: setup  ## speed, as ratios measured in one run
 
 reproduce: setup  ## repeat everything the project claims so far
 	$(BIN)/python scripts/write_golden.py --check
+	$(BIN)/acprop lab verify
+	$(BIN)/acprop lab figures --out build/figures
 	$(BIN)/python scripts/guard_ablation.py
 	$(BIN)/python examples/cnn.py
 	$(BIN)/python examples/transformer.py

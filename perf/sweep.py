@@ -7,6 +7,7 @@ results/perf/sweep.json. `--rounds 3` shortens it.
 
 import argparse
 import os
+import resource
 import statistics
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from measure import machine, ratio, save, take_turns
 from acprop import native
 from acprop.lab.methods import method
 from acprop.lab.problems import dense
+from acprop.lab.regions import regions
 from acprop.lab.simulate import Sweep, distances
 
 COMPARED = ("adam", "rmsprop", "adabelief", "adashift", "acprop")
@@ -56,12 +58,16 @@ def main() -> None:
     print(f"Fig. 1: {n:.1e} lane-steps")
     engines = compare_engines(rounds, n)
     growth = measure_growth(rounds)
+    plane = measure_plane(rounds)
+    memory = measure_memory()
     loop = measure_loop(rounds, n)
     record = {
         "machine": machine(),
         "lane_steps": n,
         "engines": engines,
         "growth": growth,
+        "plane": plane,
+        "memory": memory,
         "torch.optim loop": loop,
     }
     print(f"\nwritten to {save('sweep', record)}")
@@ -115,6 +121,30 @@ def measure_growth(rounds: int) -> dict:
             spread = f"({r['low']:.2f}–{r['high']:.2f})"
             print(f"  {name:16}{r['median']:12.2f}{spread:>18}{speed:14.2e}")
     return table
+
+
+def measure_plane(rounds: int) -> dict:
+    """Wall time of a 400 × 400 region, exact drift included, all cores."""
+    sweep = Sweep((method("acprop"),), 0.9, tuple(1 - np.geomspace(0.9, 1e-4, 400)))
+
+    def run() -> None:
+        regions("dense", range(3, 403), sweep)
+
+    samples = take_turns({"plane": run}, rounds=max(3, rounds // 2))["plane"]
+    seconds = statistics.median(samples)
+    print(f"\n  a 400 × 400 plane of one optimizer: {seconds:.2f} s")
+    return {"seconds": seconds, "low": min(samples), "high": max(samples)}
+
+
+def measure_memory() -> dict:
+    """The largest memory of the process so far, after longer and longer runs."""
+    peak = {}
+    for steps in (1_000, 10_000, 100_000):
+        natively(fig1(steps=steps))()
+        peak[f"{steps:,} steps"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    listed = ", ".join(f"{k} {v / 1024:.1f} MB" for k, v in peak.items())
+    print(f"  largest memory of the process after {listed}")
+    return {"kilobytes": peak}
 
 
 def measure_loop(rounds: int, n: int) -> dict:

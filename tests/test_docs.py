@@ -2,9 +2,16 @@
 
 import re
 import runpy
+import shlex
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from acprop.cli.app import app
+from acprop.lab.claims import CLAIMS
+from acprop.records import read
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -37,6 +44,49 @@ def test_the_speed_table_of_the_readme_is_the_record(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "perf"))
     table = runpy.run_path(str(ROOT / "perf/table.py"))["markdown"]()
     assert table in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_counts_of_the_readme_are_those_of_the_verdicts():
+    verdicts = list(read(ROOT / "results/lab/verdicts.jsonl"))
+    paper = Counter(v.verdict for v in verdicts if v.owner == "paper")
+    text = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    assert f"the paper's {paper.total()} statements that are checked" in text
+    assert (
+        f"{paper['holds']} hold, {paper['fails']} fail as printed and "
+        f"{paper['undecided']} stays undecided"
+    ) in text
+    assert f"{len(verdicts)} claims" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_the_recorded_verdicts_are_those_of_todays_claims():
+    recorded = list(read(ROOT / "results/lab/verdicts.jsonl"))
+    assert [v.claim for v in recorded] == list(CLAIMS)
+    for verdict in recorded:
+        claim = CLAIMS[verdict.claim]
+        assert (verdict.owner, verdict.place, verdict.statement) == (
+            claim.owner,
+            claim.place,
+            claim.statement,
+        )
+    assert not [v for v in recorded if v.owner == "ours" and v.verdict != "holds"]
+
+
+def shell_commands():
+    blocks = re.findall(
+        r"```sh\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
+    )
+    lines = "".join(blocks).splitlines()
+    words = [shlex.split(line, comments=True) for line in lines]
+    # `make reproduce` runs these two, in full
+    slow = (["lab", "verify"], ["lab", "figures"])
+    return [w[1:] for w in words if w and w[0] == "acprop" and w[1:3] not in slow]
+
+
+@pytest.mark.parametrize("words", shell_commands(), ids=" ".join)
+def test_every_command_of_the_readme_runs(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
 
 
 def test_a_cnn_trains_from_a_cold_start_without_a_schedule():
