@@ -1,24 +1,11 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from matplotlib.lines import Line2D
 
-from acprop.records import (
-    Curves,
-    Line,
-)
 from acprop.report.curves import linear_below
 from acprop.report.figures import draw, figure
 
-
-def curves(lines, **changes):
-    made = tuple(Line(name, tuple(x), tuple(y)) for name, x, y in lines)
-    return replace(Curves("a figure", "a panel", "t", "x", made), **changes)
-
-
-def named(*labels):
-    return curves([(label, (1.0, 2.0), (1.0, 2.0)) for label in labels])
+from .made import curves, named
 
 
 def test_no_two_lines_look_alike():

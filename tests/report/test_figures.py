@@ -8,54 +8,12 @@ import numpy as np
 import pytest
 
 from acprop.records import (
-    Boundary,
-    Cell,
-    Crossing,
-    Curves,
-    Line,
-    Region,
-    Surface,
     Verdict,
+    write,
 )
 from acprop.report.figures import draw
 
-BETA2 = (0.5, 0.9, 0.99, 0.999)
-
-
-def cell(period, beta2, finite="converged", asymptotic="converges"):
-    drift = {"converges": 0.1, "diverges": -0.1}[asymptotic]
-    return Cell(period, beta2, finite, 0.1, 0.0, drift, asymptotic)
-
-
-PLANE = [cell(p, b) for p in (3, 4, 5) for b in BETA2]
-
-
-def region(optimizer="adam", cells=PLANE, **changes):
-    made = Region("dense", optimizer, 0.9, "paper", 10_000, tuple(cells))
-    return replace(made, **changes)
-
-
-def boundary(crossings, optimizer="adam", beta1=0.9):
-    made = tuple(Crossing(*c) for c in crossings)
-    return Boundary("dense", optimizer, beta1, "paper", made)
-
-
-def curves(lines, **changes):
-    made = tuple(Line(name, tuple(x), tuple(y)) for name, x, y in lines)
-    return replace(Curves("a figure", "a panel", "t", "x", made), **changes)
-
-
-def named(*labels):
-    return curves([(label, (1.0, 2.0), (1.0, 2.0)) for label in labels])
-
-
-def surface(values, x=None, y=None, about=None):
-    values = np.asarray(values, float)
-    x = tuple(x or range(values.shape[1]))
-    y = tuple(y or range(values.shape[0]))
-    rows = tuple(map(tuple, values.tolist()))
-    return Surface("s⁺/s⁻", "a panel", "β2", "P", x, y, rows, about or {})
-
+from .made import boundary, cell, curves, named, region, surface
 
 BORDER = boundary([(3, "diverges", (0.6,)), (4, "diverges", (0.7,))])
 VERDICT = Verdict("c", "ours", "here", "it is so", "holds", "seen", {}, 0.1)
@@ -96,14 +54,15 @@ def test_a_file_says_nothing_about_when_it_was_drawn(suffix, tmp_path):
 
 
 def test_another_process_draws_the_same_bytes(tmp_path):
+    write(tmp_path / "records.jsonl", [region()])
     draw([region()], tmp_path / "a.svg")
     program = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import test_figures as t;"
-        "from pathlib import Path; t.draw([t.region()], Path(sys.argv[2]))"
+        "import sys; from pathlib import Path; from acprop.records import read;"
+        "from acprop.report.figures import draw;"
+        "draw(list(read(Path(sys.argv[1]))), Path(sys.argv[2]))"
     )
-    here = os.path.dirname(__file__)
-    command = [sys.executable, "-c", program, here, str(tmp_path / "b.svg")]
-    subprocess.run(command, check=True)
+    files = [str(tmp_path / name) for name in ("records.jsonl", "b.svg")]
+    subprocess.run([sys.executable, "-c", program, *files], check=True)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 

@@ -1,36 +1,10 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from acprop.records import (
-    Boundary,
-    Cell,
-    Crossing,
-    Region,
-)
 from acprop.report.figures import figure
 from acprop.report.plane import beta2_ticks, branches
 
-BETA2 = (0.5, 0.9, 0.99, 0.999)
-
-
-def cell(period, beta2, finite="converged", asymptotic="converges"):
-    drift = {"converges": 0.1, "diverges": -0.1}[asymptotic]
-    return Cell(period, beta2, finite, 0.1, 0.0, drift, asymptotic)
-
-
-PLANE = [cell(p, b) for p in (3, 4, 5) for b in BETA2]
-
-
-def region(optimizer="adam", cells=PLANE, **changes):
-    made = Region("dense", optimizer, 0.9, "paper", 10_000, tuple(cells))
-    return replace(made, **changes)
-
-
-def boundary(crossings, optimizer="adam", beta1=0.9):
-    made = tuple(Crossing(*c) for c in crossings)
-    return Boundary("dense", optimizer, beta1, "paper", made)
+from .made import BETA2, boundary, cell, region
 
 
 def test_beta2_approaches_one_on_the_right():

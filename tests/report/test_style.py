@@ -1,40 +1,10 @@
-from dataclasses import replace
-
 import matplotlib
 import pytest
 
-from acprop.records import (
-    Cell,
-    Curves,
-    Line,
-    Region,
-)
 from acprop.report.figures import figure
 from acprop.report.style import OPTIMIZERS, percent
 
-BETA2 = (0.5, 0.9, 0.99, 0.999)
-
-
-def cell(period, beta2, finite="converged", asymptotic="converges"):
-    drift = {"converges": 0.1, "diverges": -0.1}[asymptotic]
-    return Cell(period, beta2, finite, 0.1, 0.0, drift, asymptotic)
-
-
-PLANE = [cell(p, b) for p in (3, 4, 5) for b in BETA2]
-
-
-def region(optimizer="adam", cells=PLANE, **changes):
-    made = Region("dense", optimizer, 0.9, "paper", 10_000, tuple(cells))
-    return replace(made, **changes)
-
-
-def curves(lines, **changes):
-    made = tuple(Line(name, tuple(x), tuple(y)) for name, x, y in lines)
-    return replace(Curves("a figure", "a panel", "t", "x", made), **changes)
-
-
-def named(*labels):
-    return curves([(label, (1.0, 2.0), (1.0, 2.0)) for label in labels])
+from .made import named, region
 
 
 @pytest.mark.parametrize(

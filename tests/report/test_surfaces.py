@@ -2,18 +2,9 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from acprop.records import (
-    Surface,
-)
 from acprop.report.figures import draw, figure
 
-
-def surface(values, x=None, y=None, about=None):
-    values = np.asarray(values, float)
-    x = tuple(x or range(values.shape[1]))
-    y = tuple(y or range(values.shape[0]))
-    rows = tuple(map(tuple, values.tolist()))
-    return Surface("s⁺/s⁻", "a panel", "β2", "P", x, y, rows, about or {})
+from .made import surface
 
 
 def test_zero_is_the_middle_of_the_colours_and_a_black_curve():
