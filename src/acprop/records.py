@@ -142,8 +142,70 @@ class Verdict:
     wall_seconds: float
 
 
-Record = Region | Boundary | Curves | Surface | Verdict
-_KINDS = {kind.record: kind for kind in (Region, Boundary, Curves, Surface, Verdict)}
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One training run, finished or ended; diverging is a result.
+
+    run       its id, the hash of its spec
+    spec      everything that decides the run, as plain values
+    history   one entry for each epoch: train_loss, train_accuracy, val_accuracy,
+              test_accuracy, wall_seconds (of training alone), samples_per_second …
+    final     the last entry, and what selection needs
+    data      where the bytes of each dataset came from
+    message   what went wrong, if something did
+    """
+
+    record: ClassVar[str] = "run"
+    run: str
+    study: str
+    optimizer: str
+    settings: dict[str, Any]
+    seed: int
+    scale: str
+    spec: dict[str, Any]
+    status: Literal["done", "diverged", "timeout", "error"]
+    history: tuple[dict[str, Any], ...]
+    final: dict[str, Any]
+    wall_seconds: float
+    commit: str
+    machine: dict[str, Any]
+    data: dict[str, Any]
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRecord:
+    """What a study asks, and how to show it.
+
+    place    where the paper has it
+    shows    "curves": metrics over epochs, one line for each arm;
+             "heatmap": final accuracy over two settings, one panel for each optimizer;
+             "table": final metrics with spread
+    axes     for a heat map its two settings; for curves the setting that tells arms
+             of one optimizer apart, if any
+    metrics  what is shown
+    note     how the scale differs from the paper's: data, size, length
+    missing  what was not run, and why
+    """
+
+    record: ClassVar[str] = "study"
+    name: str
+    title: str
+    place: str
+    scale: str
+    shows: Literal["curves", "heatmap", "table"]
+    axes: tuple[str, ...]
+    metrics: tuple[str, ...]
+    note: str
+    runs: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+
+
+Record = Region | Boundary | Curves | Surface | Verdict | RunRecord | StudyRecord
+_KINDS = {
+    kind.record: kind
+    for kind in (Region, Boundary, Curves, Surface, Verdict, RunRecord, StudyRecord)
+}
 _PARTS = {"cells": Cell, "crossings": Crossing, "lines": Line}
 
 

@@ -1,0 +1,60 @@
+"""One process or several: what a rank of torchrun has to know, and nothing else."""
+
+# torch.distributed has few types:
+# pyright: reportUnknownMemberType=false
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import torch
+from torch import distributed
+
+
+def rank() -> int:
+    """Which of the processes this is."""
+    return distributed.get_rank() if is_distributed() else 0
+
+
+def world() -> int:
+    """How many there are."""
+    return distributed.get_world_size() if is_distributed() else 1
+
+
+def is_distributed() -> bool:
+    """Has torchrun started us with others?"""
+    return distributed.is_available() and distributed.is_initialized()
+
+
+def is_first() -> bool:
+    """The first rank alone writes."""
+    return rank() == 0
+
+
+def wait() -> None:
+    """Until all ranks are here."""
+    if is_distributed():
+        distributed.barrier()
+
+
+def any_of(flag: bool) -> bool:
+    """Is it true on any rank?"""
+    if not is_distributed():
+        return flag
+    shared = torch.tensor([float(flag)])
+    distributed.all_reduce(shared, op=distributed.ReduceOp.MAX)
+    return bool(shared.item())
+
+
+@contextmanager
+def joined(device: str = "cpu") -> Generator[None]:
+    """Join the other ranks if torchrun started this process, and leave at the end."""
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2 or is_distributed():
+        yield
+        return
+    # gloo beside nccl: flags and sums of the loop live on the CPU
+    backend = "cpu:gloo,cuda:nccl" if device.startswith("cuda") else "gloo"
+    distributed.init_process_group(backend)
+    try:
+        yield
+    finally:
+        distributed.destroy_process_group()

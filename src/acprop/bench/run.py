@@ -1,0 +1,214 @@
+"""The one training loop: begin or resume, step, evaluate, checkpoint, record.
+
+It knows a task only as a session. Killed at any moment, it goes on from its last
+checkpoint to the same bits; a NaN or infinite loss ends it as a result.
+"""
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from acprop.bench import ranks
+from acprop.bench.schedules import schedule
+from acprop.bench.spec import RunSpec
+from acprop.bench.store import RunFolder, commit, machine
+from acprop.tasks.task import OptimizerFactory, Session, Task
+
+Plain = dict[str, Any]
+Status = Literal["done", "diverged", "timeout", "interrupted"]
+
+
+class Watcher(Protocol):
+    """Who wants to know how a run goes."""
+
+    def step(self, step: int, total: int, loss: float) -> None: ...
+    def epoch(self, entry: Plain) -> None: ...
+
+
+class Nobody:
+    """Watches nothing."""
+
+    def step(self, step: int, total: int, loss: float) -> None:
+        """Not interested."""
+
+    def epoch(self, entry: Plain) -> None:
+        """Not interested."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a checkpoint holds besides the session.
+
+    spent: seconds of training in the current epoch, evaluation off the clock.
+    """
+
+    step: int = 0
+    spent: float = 0.0
+    history: list[Plain] = field(default_factory=list[Plain])
+
+
+def run(
+    spec: RunSpec,
+    folder: RunFolder,
+    task: Task,
+    optimizer: OptimizerFactory,
+    *,
+    resume: bool = False,
+    watcher: Watcher | None = None,
+    checkpoint_seconds: float = 60.0,
+    time_limit: float = math.inf,
+    about: Plain | None = None,
+) -> Status:
+    """Train until the end, a divergence, the time limit, or a signal to stop.
+
+    about: what run.json should say besides, such as where the data came from.
+    """
+    with ExitStack() as stack:
+        if ranks.is_first():
+            stack.enter_context(folder.locked())
+            _check_beginning(folder, resume=resume)
+        ranks.wait()
+        stopping = stack.enter_context(_signals())
+        session = task.begin(spec.seed, optimizer)
+        progress = _restore(folder, session) if resume else Progress()
+        if ranks.is_first() and not progress.step:
+            folder.forget()
+            folder.begin(spec, commit=commit(), machine=machine(), **(about or {}))
+        loop = _Loop(
+            spec, folder, session, progress, watcher or Nobody(), checkpoint_seconds
+        )
+        return loop.go(stopping, time.monotonic() + time_limit)
+
+
+def _check_beginning(folder: RunFolder, *, resume: bool) -> None:
+    status = folder.status()
+    if status == "running" and not resume:
+        raise ValueError(
+            f"run {folder.path.name} must be new, got one that was interrupted after "
+            f"{len(folder.metrics())} epochs; add --resume to go on or --restart to "
+            "begin anew"
+        )
+
+
+def _restore(folder: RunFolder, session: Session) -> Progress:
+    saved = folder.load()
+    if saved is None:
+        return Progress()
+    session.load_state_dict(saved["session"])
+    return Progress(**saved["progress"])
+
+
+@contextmanager
+def _signals() -> Generator[Callable[[], bool]]:
+    """Turn Ctrl-C and a request to terminate into a flag that a step can ask for."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked.is_set
+        return
+    old = {
+        number: signal.signal(number, lambda *_: asked.set())
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield asked.is_set
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+class _Loop:
+    def __init__(
+        self,
+        spec: RunSpec,
+        folder: RunFolder,
+        session: Session,
+        progress: Progress,
+        watcher: Watcher,
+        checkpoint_seconds: float,
+    ) -> None:
+        self.spec, self.folder, self.session = spec, folder, session
+        self.progress, self.watcher = progress, watcher
+        self.checkpoint_seconds = checkpoint_seconds
+        self.per_epoch = session.steps_per_epoch
+        self.total = self.per_epoch * spec.epochs
+        self.factor = schedule(
+            **spec.schedule, epochs=spec.epochs, steps_per_epoch=self.per_epoch
+        )
+
+    def go(self, stopping: Callable[[], bool], deadline: float) -> Status:
+        progress = self.progress
+        saved = time.monotonic()
+        while progress.step < self.total:
+            started = time.perf_counter()
+            self.session.scale_lr(self.factor(progress.step))
+            loss = self.session.train_step()["loss"]
+            progress.step += 1
+            progress.spent += time.perf_counter() - started
+            self.watcher.step(progress.step, self.total, loss)
+            if not math.isfinite(loss):
+                return self._end("diverged", f"the loss was {loss}")
+            at_end = progress.step % self.per_epoch == 0
+            if at_end:
+                self._finish_epoch()
+            now = time.monotonic()
+            status = self._stop(stopping, now >= deadline)
+            last = progress.step == self.total
+            if (status and not last) or at_end or now - saved > self.checkpoint_seconds:
+                self._save()
+                saved = time.monotonic()
+            if status and not last:
+                if status == "timeout":
+                    return self._end("timeout", "the time limit was reached")
+                return status
+        return self._end("done", "")
+
+    def _stop(self, stopping: Callable[[], bool], late: bool) -> Status | None:
+        """All ranks agree, or one would wait for the others for ever."""
+        if ranks.any_of(stopping()):
+            return "interrupted"
+        return "timeout" if ranks.any_of(late) else None
+
+    def _finish_epoch(self) -> None:
+        progress = self.progress
+        seen = self.session.evaluate()
+        samples = seen.pop("samples", 0.0)
+        entry = {
+            "epoch": progress.step // self.per_epoch,
+            "step": progress.step,
+            **seen,
+            "lr_factor": self.factor(progress.step - 1),
+            "wall_seconds": progress.spent,
+            "samples_per_second": samples / max(progress.spent, 1e-9),
+        }
+        progress.spent = 0.0
+        progress.history.append(entry)
+        self.watcher.epoch(entry)
+
+    def _save(self) -> None:
+        """The checkpoint first: metrics that run ahead of it would not be resumed."""
+        state = self.session.state_dict()  # every rank takes part in collecting it
+        if not ranks.is_first():
+            return
+        progress = {
+            "step": self.progress.step,
+            "spent": self.progress.spent,
+            "history": self.progress.history,
+        }
+        self.folder.save({"session": state, "progress": progress})
+        self.folder.write_metrics(self.progress.history)
+
+    def _end(self, status: Status, message: str) -> Status:
+        if ranks.is_first():
+            history = self.progress.history
+            final = {**(history[-1] if history else {}), "steps": self.progress.step}
+            self.folder.write_metrics(history)
+            self.folder.end(status, final, message)
+            if status != "timeout":
+                self.folder.drop_checkpoint()
+        ranks.wait()
+        return status

@@ -1,0 +1,87 @@
+"""ResNet-18 and ResNet-34: basic blocks of He et al. (2016), Table 1.
+
+    y = relu(x' + F(x))     F = conv-BN-relu-conv-BN, both 3×3
+
+x' is x, or a 1×1 convolution with BatchNorm where the shape changes (the paper's
+option B). Four stages of 64, 128, 256, 512 channels, each but the first halving the
+map; their mean over the map goes to the classifier. Stems:
+
+    imagenet   7×7 by 2, BN, relu, 3×3 max-pooling by 2
+    cifar      3×3, BN, relu: the map keeps its size
+
+The second is the adaptation in common use; the paper's own networks for CIFAR are
+narrower ones with three stages.
+"""
+
+from typing import final
+
+from torch import Tensor, nn
+
+from acprop.tasks.nets.initial import initialise
+from acprop.tasks.nets.plan import Plan
+
+CHANNELS = (64, 128, 256, 512)
+BLOCKS_18 = (2, 2, 2, 2)
+BLOCKS_34 = (3, 4, 6, 3)
+
+
+@final
+class ResNet(nn.Module):
+    """blocks: how many per stage before `depth` scales them."""
+
+    def __init__(self, plan: Plan, *, blocks: tuple[int, int, int, int]) -> None:
+        super().__init__()
+        channels = plan.channels(CHANNELS[0])
+        self.stem = _stem(plan, channels)
+        layers: list[nn.Module] = []
+        for stage, (published, n_blocks) in enumerate(
+            zip(CHANNELS, blocks, strict=True)
+        ):
+            out = plan.channels(published)
+            for block in range(plan.blocks(n_blocks)):
+                stride = 2 if stage > 0 and block == 0 else 1
+                layers.append(_Block(channels, out, stride))
+                channels = out
+        self.features = nn.Sequential(*layers)
+        self.classifier = nn.Linear(channels, plan.n_classes)
+        initialise(self, classifier=self.classifier)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Logits, one row per image."""
+        features = self.features(self.stem(images))
+        return self.classifier(features.mean((2, 3)))
+
+
+@final
+class _Block(nn.Module):
+    def __init__(self, channels: int, out: int, stride: int) -> None:
+        super().__init__()
+        self.residual = nn.Sequential(
+            nn.Conv2d(channels, out, 3, stride, padding=1, bias=False),
+            nn.BatchNorm2d(out),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(out, out, 3, padding=1, bias=False),
+            nn.BatchNorm2d(out),
+        )
+        self.shortcut = nn.Sequential()
+        if stride != 1 or channels != out:
+            self.shortcut.append(nn.Conv2d(channels, out, 1, stride, bias=False))
+            self.shortcut.append(nn.BatchNorm2d(out))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (self.residual(x) + self.shortcut(x)).relu_()
+
+
+def _stem(plan: Plan, out: int) -> nn.Sequential:
+    if plan.stem == "cifar":
+        return nn.Sequential(
+            nn.Conv2d(plan.image[0], out, 3, padding=1, bias=False),
+            nn.BatchNorm2d(out),
+            nn.ReLU(inplace=True),
+        )
+    return nn.Sequential(
+        nn.Conv2d(plan.image[0], out, 7, 2, padding=3, bias=False),
+        nn.BatchNorm2d(out),
+        nn.ReLU(inplace=True),
+        nn.MaxPool2d(3, 2, padding=1),
+    )
