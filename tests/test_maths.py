@@ -30,11 +30,15 @@ from acprop.reference import Hyper, State, step
 from acprop.rule import ACPROP, ADAM, ADASHIFT, AUTHORS, GUARDED, PAPER, TORCH, Rule
 
 ROOT = Path(__file__).parents[1]
+SRC = ROOT / "src/acprop"
 MATHS = (ROOT / "docs/maths.md").read_text("utf-8")
 ERRATA = (ROOT / "docs/errata.md").read_text("utf-8")
 B1, B2, EPS = 0.8, 0.9, 1e-3
 GS = np.random.default_rng(0).normal(size=12)
 TENSORS = np.random.default_rng(1).normal(size=(12, 3)) * 3.0 ** np.arange(12)[:, None]
+# Grows too fast for the clamp, then falls for longer than the guard's slow pace needs.
+SWELL = np.minimum(3.0 ** np.arange(150), 700 * 0.97 ** np.arange(150))
+SWELLING = np.random.default_rng(2).normal(size=(150, 3)) * SWELL[:, None]
 PLANE = [(P, b1, b2) for P in (4, 5, 9) for b1 in (0.3, 0.9) for b2 in (0.09, 0.7)]
 
 FORMULAS = {}
@@ -229,7 +233,7 @@ def _():
 def guarded():
     """The guarded rule by hand: m, d, (n, A, B) after every step."""
     kept, m, s, n, A, B = [], 0.0, 0.0, 0, 0.0, 0.0
-    for t, g in enumerate(TENSORS, 1):
+    for t, g in enumerate(SWELLING, 1):
         limit = 2 * B if n else inf
         g = np.minimum(np.maximum(g, -limit), limit)
         q = (1 - B2) * 2 * B2 ** (t - 1)
@@ -246,9 +250,9 @@ def guarded():
 
 @formula("guard-clamp", r"g\leftarrow\min\bigl(\max(g,\,-2B),\,2B\bigr)\qquad(n>0)")
 def _():
-    """The gradients triple from step to step: without the clamp m would be larger."""
+    """The gradients triple at first: without the clamp m would be larger."""
     m, _, _ = guarded()
-    return m, [s.m for s in run(ACPROP, GUARDED, TENSORS)[0]]
+    return m, [s.m for s in run(ACPROP, GUARDED, SWELLING)[0]]
 
 
 @formula(
@@ -258,7 +262,7 @@ def _():
 )
 def _():
     _, d, _ = guarded()
-    return d, run(ACPROP, GUARDED, TENSORS)[1]
+    return d, run(ACPROP, GUARDED, SWELLING)[1]
 
 
 @formula(
@@ -269,7 +273,7 @@ def _():
 )
 def _():
     _, _, memory = guarded()
-    states = run(ACPROP, GUARDED, TENSORS)[0]
+    states = run(ACPROP, GUARDED, SWELLING)[0]
     return memory, [[np.max(x) for x in (s.n, s.A, s.B)] for s in states]
 
 
@@ -911,6 +915,25 @@ def test_s_rises_from_the_spike_and_then_falls(P, b1, b2):
     rises = np.diff([*log_s, log_s[0]]) > 1e-14
     assert rises[0]
     assert not np.any(np.diff(rises.astype(int)) > 0)
+
+
+def test_the_claims_the_page_cites_exist():
+    cited = re.findall(r"`([a-z0-9.]+(?:-[a-z0-9.]+)+)`", MATHS)
+    assert len(cited) > 4
+    assert set(cited) <= CLAIMS.keys()
+
+
+@pytest.mark.parametrize(
+    ("column", "rooms"), [(2, ["reference.py", "rule.py", "lab"]), (3, ["optim"])]
+)
+def test_the_dictionary_holds_words_of_the_code(column, rooms):
+    files = [f for room in rooms for f in [*(SRC / room).rglob("*.py"), SRC / room]]
+    known = {w for f in files if f.is_file() for w in re.findall(r"\w+", f.read_text())}
+    table = re.search(r"\| paper \|.*?\n\n", MATHS, re.DOTALL)[0]
+    cells = [row.split("|")[column] for row in table.strip().splitlines()[2:]]
+    words = {word for cell in cells for word in re.findall(r"`([^`]+)`", cell)}
+    assert len(words) > 10
+    assert words <= known
 
 
 # 5. The slips

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
-from acprop.records import Curves
+from acprop.records import Curves, Line
 from acprop.report.style import colours, legend_below, panels, power_below, symlog_ticks
 
 N_SOLID = 6  # more lines than this differ in their dashes too
@@ -98,11 +98,24 @@ def _draw_panel(ax: Axes, record: Curves, looks: dict[str, Look]) -> None:
         (drawn,) = ax.plot(line.x, line.y, label=line.label)
         drawn.set(**looks[line.label], markevery=_spread(line.x, record.x_scale))
         drawn.set_rasterized(len(line.x) > MAX_VECTOR_POINTS)
+        _draw_band(ax, record, line, str(looks[line.label]["color"]))
+    if "y_range" in record.about:
+        ax.set_ylim(*record.about["y_range"])
     ax.set_title(record.title)
     ax.set_xlabel(record.x_label)
     ax.set_ylabel(record.y_label)
     ax.grid(color="#E6E6E6", linewidth=0.5)
     ax.set_axisbelow(True)
+
+
+def _draw_band(ax: Axes, record: Curves, line: Line, colour: str) -> None:
+    """about["bands"] = {label: {"low": …, "high": …}}: how far runs are apart."""
+    band = record.about.get("bands", {}).get(line.label)
+    if band is None:
+        return
+    # A record that was read has null for NaN; as numbers, both are a gap.
+    low, high = (np.asarray(band[end], float) for end in ("low", "high"))
+    ax.fill_between(line.x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
 def _spread(x: Sequence[float], scale: str) -> list[int]:

@@ -3,6 +3,7 @@
     regions, with or without boundaries    the (β2, P) plane, one panel each
     boundaries alone                       the same plane, empty
     curves, surfaces                       one panel each
+    surfaces of runs, about["cells"]       heat maps with numbers, one panel each
 
 The same records give the same bytes.
 """
@@ -18,6 +19,7 @@ from matplotlib.figure import Figure
 
 from acprop.records import Boundary, Curves, Record, Region, Surface
 from acprop.report.curves import draw_curves
+from acprop.report.heatmaps import draw_heatmaps
 from acprop.report.regions import draw_regions
 from acprop.report.style import DPI, style
 from acprop.report.surfaces import draw_surfaces
@@ -71,6 +73,8 @@ def _figure(records: Sequence[Record], title: str | None) -> Figure:
         return draw_regions(regions, boundaries, title)
     if n and len(curves) == n:
         return draw_curves(curves, title)
+    if n and len(surfaces) == n and all("cells" in s.about for s in surfaces):
+        return draw_heatmaps(surfaces, title)
     if n and len(surfaces) == n:
         return draw_surfaces(surfaces, title)
     kinds = ", ".join(dict.fromkeys(r.record for r in records)) or "none"

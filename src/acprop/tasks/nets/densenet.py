@@ -1,4 +1,4 @@
-"""DenseNet-121: bottlenecks and compression (DenseNet-BC), Huang et al. (2017), Table 1.
+"""DenseNet-121: with bottlenecks and compression, Huang et al. (2017), Table 1.
 
 Each layer sees all before it in its block and adds k = 32 channels, the growth:
 
@@ -11,7 +11,8 @@ half the channels and mean-pooling by 2. Stems, with 2k channels:
     cifar      3×3 alone: the first layer normalises
 
 `width` scales the growth and all channels with it, `depth` the layers of a block.
-`dropout` acts on what a layer adds (Section 3; the paper has 0.2 without augmentation).
+`dropout` follows every convolution but the stem's, as in Section 4.2, which has 0.2 for
+small images without augmentation.
 """
 
 from typing import final
@@ -38,7 +39,7 @@ class DenseNet121(nn.Module):
         layers: list[nn.Module] = []
         for stage, published in enumerate(LAYERS):
             if stage > 0:
-                layers.append(_transition(channels))
+                layers.append(_transition(channels, plan.dropout))
                 channels //= 2
             for _ in range(plan.blocks(published)):
                 layers.append(_Layer(channels, growth, plan.dropout))
@@ -63,6 +64,7 @@ class _Layer(nn.Module):
             nn.BatchNorm2d(channels),
             nn.ReLU(inplace=True),
             nn.Conv2d(channels, 4 * growth, 1, bias=False),
+            nn.Dropout(dropout),
             nn.BatchNorm2d(4 * growth),
             nn.ReLU(inplace=True),
             nn.Conv2d(4 * growth, growth, 3, padding=1, bias=False),
@@ -73,11 +75,12 @@ class _Layer(nn.Module):
         return torch.cat((x, self.grow(x)), dim=1)
 
 
-def _transition(channels: int) -> nn.Sequential:
+def _transition(channels: int, dropout: float) -> nn.Sequential:
     return nn.Sequential(
         nn.BatchNorm2d(channels),
         nn.ReLU(inplace=True),
         nn.Conv2d(channels, channels // 2, 1, bias=False),
+        nn.Dropout(dropout),
         nn.AvgPool2d(2),
     )
 

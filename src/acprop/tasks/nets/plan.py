@@ -9,8 +9,9 @@ so both are steps, not lines: two factors close together may give the same netwo
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 Stem = Literal["cifar", "imagenet"]
 Image = tuple[int, int, int]
@@ -29,12 +30,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         _check_count("n_classes", self.n_classes, least=2)
-        if len(self.image) != 3:
-            raise ValueError(
-                f"image must be (channels, height, width), got {self.image!r}"
-            )
-        for name, side in zip(("channels", "height", "width"), self.image, strict=True):
-            _check_count(f"image's {name}", side, least=1)
+        _check_image(self.image)
         for name in ("width", "depth", "dropout"):
             _check_number(name, getattr(self, name))
         for name in ("width", "depth"):
@@ -58,6 +54,15 @@ def _check_count(name: str, value: object, *, least: int) -> None:
         raise TypeError(f"{name} must be an int, got {value!r}")
     if value < least:
         raise ValueError(f"{name} must be {least} or more, got {value}")
+
+
+def _check_image(image: object) -> None:
+    # A list too: that is how a study's file gives it.
+    sides = cast(Sequence[object], image) if isinstance(image, tuple | list) else ()
+    if len(sides) != 3:
+        raise ValueError(f"image must be (channels, height, width), got {image!r}")
+    for name, side in zip(("channels", "height", "width"), sides, strict=True):
+        _check_count(f"image's {name}", side, least=1)
 
 
 def _check_number(name: str, value: object) -> None:

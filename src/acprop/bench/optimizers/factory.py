@@ -1,0 +1,128 @@
+"""From a name and settings to an optimizer; and the list of what there is."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from acprop.bench.optimizers import settings as checks
+from acprop.bench.optimizers.entry import Cell, Entry, Settings, Space
+from acprop.bench.optimizers.ours import OURS
+from acprop.bench.optimizers.peers import INNER, PEERS
+from acprop.bench.optimizers.torchs import TORCHS
+
+ENTRIES = {entry.name: entry for entry in (*OURS, *TORCHS, *PEERS)}
+
+# The paper names them; no library that is kept up has them (searched: torch.optim,
+# pytorch_optimizer 4.1.0, timm 1.0.30, heavyball 3.2.1, torch_optimizer 0.3.0).
+NOT_OFFERED = {
+    "nosadam": "no maintained PyTorch library has it",
+    "sadam": "no maintained PyTorch library has it; the package of that name on PyPI "
+    "is another method, Scalable Adam",
+    "adax": "no maintained PyTorch library has it",
+}
+
+
+def find(name: str) -> Entry:
+    """The entry of that name."""
+    if name in ENTRIES:
+        return ENTRIES[name]
+    if name in NOT_OFFERED:
+        raise ValueError(
+            f"optimizer must be one on offer, got {name}; {NOT_OFFERED[name]}"
+        )
+    raise ValueError(f"optimizer must be one of {', '.join(ENTRIES)}, got {name!r}")
+
+
+def resolved(name: str, settings: Mapping[str, Any] | None = None) -> Settings:
+    """All settings with their values, checked: equal runs have equal ones."""
+    entry, given = find(name), dict(settings or {})
+    allowed = dict(entry.defaults)
+    if "inner" in allowed:
+        inner = given.get("inner", allowed["inner"])
+        if inner not in INNER:
+            raise ValueError(f"inner must be one of {', '.join(INNER)}, got {inner!r}")
+        allowed = {**INNER[inner].defaults, **allowed}
+        # lr and the kind of decay are the wrapped optimizer's business.
+        return checks.check(INNER[inner], allowed, given)
+    return checks.check(entry, allowed, given)
+
+
+@dataclass(frozen=True, slots=True)
+class Factory:
+    """Makes the optimizer of a network, or of parameters or groups of them."""
+
+    name: str
+    settings: Mapping[str, Any]
+
+    @property
+    def entry(self) -> Entry:
+        """What there is to know about this optimizer."""
+        return ENTRIES[self.name]
+
+    @property
+    def needs_graph(self) -> bool:
+        """Must the backward pass be called with create_graph=True?"""
+        return self.entry.needs_graph
+
+    def __call__(self, params: nn.Module | Iterable[Any], /) -> Optimizer:
+        if self.needs_graph and _n_ranks() > 1:
+            raise RuntimeError(
+                f"{self.name} must run in one process, got {_n_ranks()} ranks; DDP's "
+                "gradients have no graph to differentiate"
+            )
+        if isinstance(params, nn.Module):
+            params = [p for p in params.parameters() if p.requires_grad]
+        return self.entry.make(params, dict(self.settings))
+
+
+def build(name: str, settings: Mapping[str, Any] | None = None) -> Factory:
+    """Check a name and its settings; return what makes the optimizer.
+
+    Everything that can be refused is refused here: one is built for a trial.
+    """
+    factory = Factory(name, resolved(name, settings))
+    try:
+        factory.entry.make([nn.Parameter(torch.zeros(1))], dict(factory.settings))
+    except (TypeError, ValueError) as error:
+        if factory.entry.library == "acprop":
+            raise  # ours says what it wants
+        raise ValueError(
+            f"settings of {name} must be what {factory.entry.library} accepts, got "
+            f"{factory.settings}; it says: {error}"
+        ) from error
+    return factory
+
+
+class Row(NamedTuple):
+    """One line of the list; without a library, what is not offered and why."""
+
+    name: str
+    library: str
+    cell: Cell | str
+    defaults: Mapping[str, Any]
+    space: Space
+    space_from: str
+    note: str
+
+
+def rows() -> list[Row]:
+    """What there is, then what there is not; imports no library."""
+    offered = [
+        Row(e.name, e.library, e.cell, e.defaults, e.space, e.space_from, e.note)
+        for e in ENTRIES.values()
+    ]
+    missing = [
+        Row(name, "", "not in the table", {}, {}, "", f"not offered: {reason}")
+        for name, reason in NOT_OFFERED.items()
+    ]
+    return offered + missing
+
+
+def _n_ranks() -> int:
+    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        return 1
+    return torch.distributed.get_world_size()

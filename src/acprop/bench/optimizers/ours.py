@@ -1,0 +1,107 @@
+"""Ours: the family of this package, by name."""
+
+from torch.optim.optimizer import Optimizer, ParamsT
+
+from acprop.bench.optimizers.entry import (
+    ALIKE,
+    PAPER,
+    PAPER_ADAPTIVE,
+    Entry,
+    Make,
+    Settings,
+    arguments,
+    defaults,
+)
+from acprop.optim import ACProp, AdaBelief, AdaShift, RMSprop
+
+
+def _family(kind: type[ACProp | AdaBelief | AdaShift]) -> Make:
+    def make(params: ParamsT, settings: Settings) -> Optimizer:
+        return kind(params, **arguments(settings, decoupled="decoupled_weight_decay"))
+
+    return make
+
+
+def _sdprop(params: ParamsT, settings: Settings) -> Optimizer:
+    given = {**settings, "alpha": settings["beta2"]}
+    del given["beta2"]
+    return RMSprop(params, **arguments(given, decoupled="decoupled_weight_decay"))
+
+
+OURS = (
+    Entry(
+        name="acprop",
+        library="acprop",
+        cell="asynchronous, centered",
+        make=_family(ACProp),
+        defaults=defaults(
+            lr=1e-3,
+            beta1=0.9,
+            beta2=0.999,
+            eps=None,
+            convention="guarded",
+            amsgrad=False,
+            delay=1,
+            numerator="g",
+            clip=None,
+        ),
+        space=PAPER_ADAPTIVE,
+        space_from=PAPER,
+        note='convention "paper" is Algorithm 2, "authors" the code of the published '
+        "curves; ε acts differently in each, and hardly in the guarded default",
+        decay="either",
+    ),
+    Entry(
+        name="adabelief",
+        library="acprop",
+        cell="synchronous, centered",
+        make=_family(AdaBelief),
+        defaults=defaults(
+            lr=1e-3,
+            beta1=0.9,
+            beta2=0.999,
+            eps=None,
+            convention="authors",
+            amsgrad=False,
+            clip=None,
+        ),
+        space=PAPER_ADAPTIVE,
+        space_from=PAPER,
+        note="without rectification",
+        decay="either",
+    ),
+    Entry(
+        name="adashift",
+        library="acprop",
+        cell="asynchronous, uncentered",
+        make=_family(AdaShift),
+        defaults=defaults(
+            lr=1e-3,
+            beta1=0.9,
+            beta2=0.999,
+            eps=None,
+            convention="guarded",
+            amsgrad=False,
+            delay=1,
+            reduction=None,
+            clip=None,
+        ),
+        space=PAPER_ADAPTIVE,
+        space_from=PAPER,
+        note='its own paper proposes delay 10 and reduction "max"',
+        decay="either",
+    ),
+    Entry(
+        name="sdprop",
+        library="acprop",
+        cell="synchronous, centered",
+        make=_sdprop,
+        defaults=defaults(
+            lr=1e-2, beta1=0.9, beta2=0.99, eps=None, convention="torch-rmsprop"
+        ),
+        space=PAPER_ADAPTIVE,
+        space_from=ALIKE,
+        note="RMSprop with (g - m)² for g²",
+        decay="either",
+    ),
+)

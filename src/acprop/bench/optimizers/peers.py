@@ -1,0 +1,218 @@
+"""pytorch_optimizer's, by name; an optional dependency, loaded when one is built.
+
+Read and tested at version 4.1.0. Hooks around the step (`steps`) mend what would harm
+a benchmark; what changes the method itself is left as it is and said in the note.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from torch.optim.optimizer import Optimizer, ParamsT
+
+from acprop.bench.optimizers import steps
+from acprop.bench.optimizers.entry import (
+    ALIKE,
+    AVAGRAD,
+    OWN,
+    PAPER_ADAPTIVE,
+    PAPER_AVAGRAD,
+    Entry,
+    Make,
+    Settings,
+    arguments,
+    defaults,
+    powers,
+    space,
+)
+from acprop.bench.optimizers.ours import OURS
+from acprop.bench.optimizers.torchs import TORCHS
+
+# What Lookahead may wrap.
+INNER = {entry.name: entry for entry in (*OURS, *TORCHS)}
+
+Hook = Callable[[Optimizer], None]
+
+
+def _library() -> Any:
+    try:
+        return import_module("pytorch_optimizer")
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            "this optimizer needs pytorch_optimizer, which is not installed; "
+            "add it with: pip install 'acprop[bench]'"
+        ) from error
+
+
+def _peer(kind: str, *hooks: Hook, **fixed: Any) -> Make:
+    def make(params: ParamsT, settings: Settings) -> Optimizer:
+        told = arguments(settings, decoupled="weight_decouple")
+        optimizer = getattr(_library(), kind)(params, **told, **fixed)
+        for hook in (steps.keep_gradients, *hooks):
+            hook(optimizer)
+        return optimizer
+
+    return make
+
+
+def _adopt(params: ParamsT, settings: Settings) -> Optimizer:
+    given = dict(settings)
+    clipped = given.pop("clipped")
+    unclipped: dict[str, Any] = {} if clipped else {"clip_lambda": None}
+    return _peer("ADOPT", **unclipped)(params, given)
+
+
+def _apollo(params: ParamsT, settings: Settings) -> Optimizer:
+    told = arguments(settings, beta1="beta", decoupled=None)
+    kind = "decoupled" if settings["decoupled"] else "l2"
+    optimizer = _library().ApolloDQN(params, **told, weight_decay_type=kind)
+    steps.keep_gradients(optimizer)
+    return optimizer
+
+
+def _lookahead(params: ParamsT, settings: Settings) -> Optimizer:
+    given = dict(settings)
+    inner, k, alpha = (given.pop(name) for name in ("inner", "k", "slow_step"))
+    return _library().Lookahead(INNER[inner].make(params, given), k=k, alpha=alpha)
+
+
+_ADAM = {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
+
+PEERS = (
+    Entry(
+        name="padam",
+        library="pytorch_optimizer",
+        cell="synchronous, uncentered",
+        make=_peer("PAdam"),
+        defaults=defaults(lr=0.1, beta1=0.9, beta2=0.999, eps=1e-8, partial=0.125),
+        space=space(
+            lr=powers(-1, -4), partial=(0.0625, 0.125, 0.25), weight_decay=(5e-4,)
+        ),
+        space_from=OWN,
+        note="v^partial in the denominator, so 1/2 is Adam; unlike its paper's, "
+        "without AMSGrad's maximum",
+        decay="either",
+    ),
+    Entry(
+        name="avagrad",
+        library="pytorch_optimizer",
+        cell="not in the table",
+        make=_peer("AvaGrad"),
+        defaults=defaults(lr=0.1, beta1=0.9, beta2=0.999, eps=0.1),
+        space=PAPER_AVAGRAD,
+        space_from=AVAGRAD,
+        note="asynchronous by the paper's remark; its first step does not move",
+        decay="either",
+    ),
+    Entry(
+        name="adabound",
+        library="pytorch_optimizer",
+        cell="not in the table",
+        make=_peer("AdaBound"),
+        defaults=defaults(**_ADAM, final_lr=0.1, gamma=1e-3),
+        space=space(lr=powers(-2, -5), final_lr=(1.0, 0.1, 0.01), weight_decay=(5e-4,)),
+        space_from=OWN,
+        note="synchronous, uncentered; a schedule scales final_lr as well",
+        decay="either",
+    ),
+    Entry(
+        name="yogi",
+        library="pytorch_optimizer",
+        cell="not in the table",
+        make=_peer("Yogi"),
+        defaults=defaults(
+            lr=1e-2, beta1=0.9, beta2=0.999, eps=1e-3, initial_accumulator=1e-6
+        ),
+        space=space(lr=powers(-1, -5), eps=powers(-3, -8), weight_decay=(5e-4,)),
+        space_from=OWN,
+        note="synchronous, uncentered",
+        decay="either",
+    ),
+    Entry(
+        name="adamp",
+        library="pytorch_optimizer",
+        cell="not in the table",
+        make=_peer("AdamP", steps.keep_rows_together),
+        defaults={
+            **defaults(**_ADAM, delta=0.1, wd_ratio=0.1, nesterov=False),
+            "decoupled": True,
+        },
+        space=space(lr=powers(-2, -5), eps=powers(-5, -10), weight_decay=(1e-2, 5e-2)),
+        space_from=ALIKE + "; weight decay as AdamW's",
+        note="synchronous, uncentered, updates projected; the library takes coupled "
+        "decay but adds it to the gradient after its last use, so we refuse it",
+        decay="decoupled",
+    ),
+    Entry(
+        name="swats",
+        library="pytorch_optimizer",
+        cell="not in the table",
+        # foreach: the other path calls `view`, which channels_last gradients refuse.
+        make=_peer("SWATS", steps.keep_found_lr, foreach=True),
+        defaults=defaults(lr=1e-3, beta1=0.9, beta2=0.999, eps=1e-6),
+        space=space(lr=powers(-2, -5), weight_decay=(5e-4,)),
+        space_from=ALIKE + "; ε fixed",
+        note="Adam, then SGD; ε is also the tolerance of the switch; the paper cites "
+        "SWA's authors for it",
+        decay="either",
+    ),
+    Entry(
+        name="lookahead",
+        library="pytorch_optimizer",
+        cell="not in the table",
+        make=_lookahead,
+        defaults={"inner": "adam", "k": 5, "slow_step": 0.5},
+        space=PAPER_ADAPTIVE,
+        space_from=ALIKE,
+        note="wraps `inner`, Adam unless told, and takes that one's settings besides; "
+        "any of ours and torch's",
+        decay="either",
+    ),
+    Entry(
+        name="adopt",
+        library="pytorch_optimizer",
+        cell="not in the table",
+        make=_adopt,
+        defaults=defaults(lr=1e-3, beta1=0.9, beta2=0.9999, eps=1e-6, clipped=True),
+        space=PAPER_ADAPTIVE,
+        space_from=ALIKE,
+        note="asynchronous, uncentered, but its clip looks at g_t; its first step "
+        "does not move",
+        decay="either",
+    ),
+    Entry(
+        name="apollo",
+        library="pytorch_optimizer",
+        cell="not in the table",
+        make=_apollo,
+        defaults=defaults(
+            lr=1e-2,
+            beta1=0.9,
+            eps=1e-4,
+            rebound="constant",
+            warmup_steps=500,
+            init_lr=None,
+        ),
+        space=space(lr=powers(0, -4), weight_decay=(5e-4,)),
+        space_from=OWN,
+        note="Ma 2020, the library's ApolloDQN; its APOLLO is another method. Warms up "
+        "by itself from lr/1000, deaf to schedules meanwhile",
+        decay="either",
+    ),
+    Entry(
+        name="adahessian",
+        library="pytorch_optimizer",
+        cell="not in the table",
+        make=_peer("AdaHessian", steps.draw_by_step),
+        # ε is its authors'; the library's 1e-16 divides by curvatures that are 0.
+        defaults=defaults(
+            lr=0.15, beta1=0.9, beta2=0.999, eps=1e-4, hessian_power=1.0, num_samples=1
+        ),
+        space=space(lr=(0.3, 0.15, 0.1, 0.01, 0.001), weight_decay=(5e-4,)),
+        space_from=OWN,
+        note="second order: twice the backward pass, one process, no torch.compile; "
+        "unlike its authors', without spatial averaging",
+        decay="either",
+        needs_graph=True,
+    ),
+)

@@ -1,0 +1,104 @@
+"""The learning rate's factor as a pure function of the step: nothing to save or resume.
+
+Steps count from 0, lr at a step is the initial lr times the factor:
+
+    constant      1
+    step          by^n                           n = how many of `at` have passed
+    inverse-sqrt  min(t/W, √(W/t))               t = step + 1, W = warmup
+    cosine        floor + (1 - floor)·(1 + cos(π·step/total))/2
+
+`at` is in epochs. The paper: "step" at 150 of 200 for images, "inverse-sqrt" with
+W = 4000 for translation; there t is one more than fairseq's, whose first step is 0.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Factor = Callable[[int], float]
+
+
+def schedule(
+    kind: str, *, epochs: int, steps_per_epoch: int, **settings: Any
+) -> Factor:
+    """Make the factor; `settings` are those of the kind, checked.
+
+    step: at, a list of epochs, not only whole ones; by, 0.1. inverse-sqrt: warmup,
+    4000 steps. cosine: floor, 0, the factor at the very end.
+    """
+    _whole("epochs", epochs)
+    _whole("steps_per_epoch", steps_per_epoch)
+    if kind not in _KINDS:
+        raise ValueError(f"kind must be one of {', '.join(_KINDS)}, got {kind!r}")
+    make, allowed = _KINDS[kind]
+    for name in settings:
+        if name not in allowed:
+            raise ValueError(
+                f"settings of {kind} must be among {', '.join(allowed) or 'none'}, "
+                f"got {name}"
+            )
+    return make(epochs, steps_per_epoch, **settings)
+
+
+def _constant(epochs: int, steps_per_epoch: int) -> Factor:  # noqa: ARG001
+    return lambda _: 1.0
+
+
+def _step(
+    epochs: int, steps_per_epoch: int, at: Sequence[float] = (), by: float = 0.1
+) -> Factor:
+    _number("by", by)
+    if not 0 < by < 1:
+        raise ValueError(f"by must be between 0 and 1, got {by}")
+    if isinstance(at, str) or not isinstance(at, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"at must be a list of epochs, got {at!r}")
+    if not at:
+        raise ValueError("at must name at least one epoch, got none; else use constant")
+    for epoch in at:
+        _number("at", epoch)
+        if not 0 < epoch < epochs:
+            raise ValueError(f"at must be between 0 and epochs = {epochs}, got {epoch}")
+    if list(at) != sorted(set(at)):
+        raise ValueError(f"at must ascend, got {list(at)}")
+    # The first step that begins at or after that epoch; rounded first, because
+    # 2.2 epochs of 10 steps are 22.000000000000004 steps.
+    drops = [math.ceil(round(epoch * steps_per_epoch, 6)) for epoch in at]
+    return lambda step: by ** sum(step >= drop for drop in drops)
+
+
+def _inverse_sqrt(epochs: int, steps_per_epoch: int, warmup: int = 4000) -> Factor:  # noqa: ARG001
+    _whole("warmup", warmup)
+    return lambda step: min((step + 1) / warmup, math.sqrt(warmup / (step + 1)))
+
+
+def _cosine(epochs: int, steps_per_epoch: int, floor: float = 0.0) -> Factor:
+    _number("floor", floor)
+    if not 0 <= floor < 1:
+        raise ValueError(f"floor must be in [0, 1), got {floor}")
+    total = epochs * steps_per_epoch
+
+    def factor(step: int) -> float:
+        return floor + (1 - floor) * (1 + math.cos(math.pi * min(step / total, 1))) / 2
+
+    return factor
+
+
+_KINDS: dict[str, tuple[Callable[..., Factor], tuple[str, ...]]] = {
+    "constant": (_constant, ()),
+    "step": (_step, ("at", "by")),
+    "inverse-sqrt": (_inverse_sqrt, ("warmup",)),
+    "cosine": (_cosine, ("floor",)),
+}
+KINDS = tuple(_KINDS)
+
+
+def _whole(name: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a whole number, got {value!r}")
+    if value < 1:
+        raise ValueError(f"{name} must be 1 or more, got {value}")
+
+
+def _number(name: str, value: object) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, got {value!r}")

@@ -1,0 +1,171 @@
+"""Studies: which runs an experiment of the paper is made of, at which scale.
+
+A study is a TOML file. Its arms say what is compared; its scales (smoke, small, paper)
+say how large, for how long and with how many seeds, and how that differs from the paper.
+"""
+
+import os
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from acprop.bench.spec import RunSpec
+from acprop.records import StudyRecord
+
+Plain = dict[str, Any]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Arm(_Strict):
+    """One thing that is compared: an optimizer, its settings, and a grid of others.
+
+    scales: at which scales it takes part; empty is all.
+    optional: its data may be impossible to get; then it is named, not an error.
+    task_settings: where an arm differs in the task itself, such as its dataset.
+    """
+
+    optimizer: str
+    settings: Plain = Field(default_factory=dict)
+    grid: dict[str, list[Any]] = Field(default_factory=dict)
+    task_settings: Plain = Field(default_factory=dict)
+    scales: list[str] = Field(default_factory=list)
+    optional: bool = False
+
+
+class Scale(_Strict):
+    """note: how this differs from the paper. seconds: of one run, on one core.
+
+    grid: replaces the values of an arm's grid where it names the same setting.
+    """
+
+    note: str
+    epochs: int
+    seeds: list[int]
+    seconds: float = 0.0
+    task_settings: Plain = Field(default_factory=dict)
+    schedule: Plain = Field(default_factory=dict)
+    grid: dict[str, list[Any]] = Field(default_factory=dict)
+
+
+class Study(_Strict):
+    """One experiment of the paper."""
+
+    name: str
+    title: str
+    place: str
+    task: Literal["vision"]
+    shows: Literal["curves", "heatmap", "table"]
+    axes: list[str] = Field(default_factory=list)
+    metrics: list[str]
+    task_settings: Plain
+    arms: list[Arm]
+    scales: dict[str, Scale]
+
+    def scale(self, name: str) -> Scale:
+        """Find a scale."""
+        if name not in self.scales:
+            known = ", ".join(self.scales)
+            raise ValueError(f"scale must be one of {known}, got {name}")
+        return self.scales[name]
+
+    def spec(
+        self, scale: str, optimizer: str, settings: Plain, seed: int, **task: Any
+    ) -> RunSpec:
+        """One run of this study with any optimizer."""
+        s = self.scale(scale)
+        return RunSpec(
+            task=self.task,
+            task_settings={**self.task_settings, **s.task_settings, **task},
+            optimizer=optimizer,
+            settings=settings,
+            epochs=s.epochs,
+            seed=seed,
+            schedule=s.schedule or {"kind": "constant"},
+        )
+
+    def specs(self, scale: str) -> list[RunSpec]:
+        """All runs, in the order of the arms, seeds innermost."""
+        seeds = self.scale(scale).seeds
+        return [
+            self.spec(scale, arm.optimizer, settings, seed, **arm.task_settings)
+            for arm, settings in self._points(scale)
+            for seed in seeds
+        ]
+
+    def _points(self, scale: str) -> Iterator[tuple[Arm, Plain]]:
+        replaced = self.scale(scale).grid
+        for arm in self.arms:
+            if arm.scales and scale not in arm.scales:
+                continue
+            axes = {key: replaced.get(key, values) for key, values in arm.grid.items()}
+            for point in product(*axes.values()):
+                yield arm, {**arm.settings, **dict(zip(axes, point, strict=True))}
+
+    def record(self, scale: str, runs: list[str], missing: list[str]) -> StudyRecord:
+        """What the report needs to know."""
+        return StudyRecord(
+            name=self.name,
+            title=self.title,
+            place=self.place,
+            scale=scale,
+            shows=self.shows,
+            axes=tuple(self.axes),
+            metrics=tuple(self.metrics),
+            note=self.scale(scale).note,
+            runs=tuple(runs),
+            missing=tuple(missing),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """The folder of studies."""
+
+    root: Path
+
+    def names(self) -> list[str]:
+        """All studies, as "vision/mnist-mlp"."""
+        files = sorted(self.root.rglob("*.toml"))
+        return [
+            file.relative_to(self.root).with_suffix("").as_posix() for file in files
+        ]
+
+    def study(self, name: str) -> Study:
+        """Read one."""
+        if name not in self.names():
+            known = ", ".join(self.names())
+            raise ValueError(f"study must be one of {known}, got {name}")
+        path = self.root / f"{name}.toml"
+        try:
+            study = Study(**tomllib.loads(path.read_text("utf-8")))
+        except (tomllib.TOMLDecodeError, ValidationError) as error:
+            raise ValueError(
+                f"{path.name} must be a valid study, got {error}"
+            ) from error
+        if study.name != name:
+            raise ValueError(
+                f"name must be {name!r} in {path.name}, got {study.name!r}"
+            )
+        return study
+
+
+def library(root: Path | None = None) -> Library:
+    """Find the studies: where told, or ACPROP_STUDIES, or in a checkout around us."""
+    told = root or os.environ.get("ACPROP_STUDIES")
+    here = [Path.cwd(), *Path.cwd().parents, Path(__file__).resolve().parents[3]]
+    places = [Path(told)] if told else [folder / "studies" for folder in here]
+    for place in places:
+        if place.is_dir() and any(place.rglob("*.toml")):
+            return Library(place)
+    raise ValueError(
+        f"studies must be a folder of TOML files, got {told or 'none around here'}; "
+        "run inside a checkout of acprop or set ACPROP_STUDIES"
+    )

@@ -1,0 +1,28 @@
+"""From a spec to something that can be run: the task and the optimizer it names."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from acprop.bench.optimizers import build
+from acprop.bench.spec import RunSpec
+from acprop.tasks.task import OptimizerFactory, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """source: where the data came from."""
+
+    task: Task
+    optimizer: OptimizerFactory
+    source: dict[str, Any]
+
+
+def prepare(spec: RunSpec, *, device: str = "cpu") -> Prepared:
+    """Check everything a spec says, load its data; nothing is trained yet."""
+    if spec.task != "vision":
+        raise ValueError(f"task must be one of vision, got {spec.task}")
+    from acprop.tasks.vision import VisionTask, settings
+
+    optimizer = build(spec.optimizer, spec.settings)
+    task = VisionTask(settings(spec.task_settings), device=device)
+    return Prepared(task, optimizer, task.source)

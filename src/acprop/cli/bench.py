@@ -1,0 +1,133 @@
+"""`acprop bench …`: train the paper's experiments, any optimizer, any scale."""
+
+import json as json_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from acprop.cli import show
+
+app = typer.Typer(
+    help="Real networks on real data: the paper's experiments at any scale.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+StudyName = Annotated[str, typer.Argument(help="such as vision/cifar10-vgg11")]
+ScaleName = Annotated[str, typer.Option("--scale", help="smoke, small or paper")]
+Runs = Annotated[Path, typer.Option("--runs", help="folder of all runs")]
+Json = Annotated[bool, typer.Option("--json", help="print records, one a line")]
+RUNS = Path("runs")
+
+
+@app.command()
+def run(
+    study: StudyName,
+    optimizer: Annotated[str, typer.Option(help="see `acprop bench optimizers`")],
+    lr: Annotated[float | None, typer.Option(help="default: the optimizer's")] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="another setting of the optimizer: eps=1e-8"),
+    ] = None,
+    task: Annotated[
+        list[str] | None,
+        typer.Option("--task", help="a setting of the task: batch=64"),
+    ] = None,
+    seed: Annotated[int, typer.Option()] = 0,
+    scale: ScaleName = "smoke",
+    runs: Runs = RUNS,
+    resume: Annotated[bool, typer.Option("--resume", help="go on")] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="begin anew")] = False,
+    device: Annotated[str, typer.Option(help="cpu, cuda or mps")] = "cpu",
+    time_limit: Annotated[float | None, typer.Option(help="in seconds")] = None,
+    checkpoint_seconds: Annotated[float, typer.Option()] = 60.0,
+    tensorboard: Annotated[
+        Path | None, typer.Option(help="write TensorBoard events to this folder")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """One run; `torchrun … -m acprop bench run …` makes it data-parallel."""
+    from acprop.cli.train import Request, train
+
+    settings = parsed("--set", setting)
+    if lr is not None:
+        settings["lr"] = lr
+    request = Request(
+        study=study,
+        scale=scale,
+        optimizer=optimizer,
+        settings=settings,
+        task=parsed("--task", task),
+        seed=seed,
+        runs=runs,
+        resume=resume,
+        restart=restart,
+        device=device,
+        time_limit=time_limit,
+        checkpoint_seconds=checkpoint_seconds,
+        tensorboard=tensorboard,
+        json=json,
+    )
+    raise typer.Exit(train(request))
+
+
+def parsed(option: str, items: list[str] | None) -> dict[str, Any]:
+    """Read eps=1e-8, betas=[0.9,0.99], nesterov=true or convention=paper."""
+    out: dict[str, Any] = {}
+    for item in items or []:
+        name, sign, text = item.partition("=")
+        if not (name and sign and text):
+            raise ValueError(f"{option} must be NAME=VALUE, got {item!r}")
+        try:
+            out[name] = json_module.loads(text)
+        except json_module.JSONDecodeError:
+            out[name] = text
+    return out
+
+
+@app.command()
+def study(
+    name: StudyName,
+    scale: ScaleName = "smoke",
+    runs: Runs = RUNS,
+    jobs: Annotated[int | None, typer.Option(help="default: one for each core")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="also write the records to this file")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """All runs of a study; what is done already is not done again."""
+    from acprop.cli.study import run_study
+
+    raise typer.Exit(run_study(name, scale, runs, jobs=jobs, out=out, json=json))
+
+
+@app.command()
+def studies(json: Json = False) -> None:
+    """List the studies and their scales."""
+    from acprop.bench.studies import library
+
+    shelf = library()
+    for name in shelf.names():
+        found = shelf.study(name)
+        plain = {
+            "name": name,
+            "title": found.title,
+            "place": found.place,
+            "scales": {s: len(found.specs(s)) for s in found.scales},
+        }
+        if json:
+            typer.echo(json_module.dumps(plain, ensure_ascii=False))
+        else:
+            counts = ", ".join(f"{s}: {n} runs" for s, n in plain["scales"].items())
+            show.console.print(f"[bold]{name}[/] ({found.place}): {found.title}")
+            show.console.print(f"    {counts}")
+
+
+@app.command()
+def optimizers(json: Json = False) -> None:
+    """List the optimizers: cell of the paper's Table 1, defaults, search space."""
+    from acprop.bench.optimizers import rows
+
+    show.optimizers(rows(), json=json)

@@ -1,0 +1,162 @@
+"""`acprop bench run`: one run with a live display and a last line that says it all."""
+
+import math
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from acprop.bench import ranks
+from acprop.bench.run import run
+from acprop.bench.store import RunFolder, Store
+from acprop.bench.studies import library
+from acprop.bench.tasks import prepare
+from acprop.cli import show
+from acprop.records import RunRecord, to_json
+
+Plain = dict[str, Any]
+INTERRUPTED = 130  # as the shell counts a Ctrl-C
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked on the command line."""
+
+    study: str
+    scale: str
+    optimizer: str
+    settings: Plain
+    task: Plain
+    seed: int
+    runs: Path
+    resume: bool
+    restart: bool
+    device: str
+    time_limit: float | None
+    checkpoint_seconds: float
+    tensorboard: Path | None
+    json: bool
+
+
+def train(asked: Request) -> int:
+    """Run or resume; the exit code."""
+    if asked.resume and asked.restart:
+        raise ValueError("--resume must stand alone, got --restart beside it")
+    spec = (
+        library()
+        .study(asked.study)
+        .spec(asked.scale, asked.optimizer, asked.settings, asked.seed, **asked.task)
+    )
+    store = Store(asked.runs)
+    folder = store.folder(spec)
+    if store.finished(spec) and not asked.restart:
+        return _conclude(asked, folder, "already there")
+    with ranks.joined(asked.device):
+        prepared = prepare(spec, device=asked.device)
+        if asked.restart and ranks.is_first():
+            with folder.locked():
+                folder.forget()
+        with _Display(spec.epochs, asked) as display:
+            status = run(
+                spec,
+                folder,
+                prepared.task,
+                prepared.optimizer,
+                resume=asked.resume,
+                watcher=display,
+                checkpoint_seconds=asked.checkpoint_seconds,
+                time_limit=asked.time_limit or math.inf,
+                about={"study": asked.study, "data": prepared.source},
+            )
+        if not ranks.is_first():
+            return 0
+    if status == "interrupted":
+        show.errors.print(f"stopped; a checkpoint is in {folder.path}; add --resume")
+        return INTERRUPTED
+    return _conclude(asked, folder, "stored")
+
+
+def _conclude(asked: Request, folder: RunFolder, word: str) -> int:
+    record = folder.record(study=asked.study, scale=asked.scale)
+    if asked.json:
+        typer.echo(to_json(record))
+    else:
+        show.console.print(
+            f"{summary(record)}; {word} in {folder.path}", soft_wrap=True
+        )
+    return 0
+
+
+def summary(record: RunRecord) -> str:
+    """One line."""
+    final = record.final
+    parts = [f"{record.optimizer} seed {record.seed}: {record.status}"]
+    for name in ("train_loss", "val_accuracy", "test_accuracy"):
+        if isinstance(final.get(name), float):
+            number = final[name]
+            shown = f"{number:.4f}" if "loss" in name else f"{number:.2%}"
+            parts.append(f"{name.replace('_', ' ')} {shown}")
+    parts.append(f"{record.wall_seconds:.1f} s of training")
+    return ", ".join(parts)
+
+
+class _Display:
+    """Epoch, loss, accuracy and time left; and TensorBoard, if asked."""
+
+    def __init__(self, epochs: int, asked: Request) -> None:
+        self.epochs, self.accuracy, self.entries = epochs, "", 0
+        first = ranks.is_first()
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=show.errors,
+            disable=asked.json or not first or not sys.stderr.isatty(),
+        )
+        self.row = self.bar.add_task("first step", total=None)
+        self.writer = _writer(asked.tensorboard) if first else None
+
+    def __enter__(self) -> "_Display":
+        self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+        if self.writer is not None:
+            self.writer.close()
+
+    def step(self, step: int, total: int, loss: float) -> None:
+        per_epoch = total // self.epochs
+        epoch = -(-step // per_epoch)
+        text = f"epoch {epoch}/{self.epochs}, loss {loss:.4f}{self.accuracy}"
+        self.bar.update(self.row, completed=step, total=total, description=text)
+
+    def epoch(self, entry: Plain) -> None:
+        if isinstance(entry.get("val_accuracy"), float):
+            self.accuracy = f", validation {entry['val_accuracy']:.1%}"
+        if self.writer is not None:
+            for name, value in entry.items():
+                if isinstance(value, float) and math.isfinite(value):
+                    self.writer.add_scalar(name, value, entry["step"])
+
+
+def _writer(folder: Path | None) -> Any:
+    if folder is None:
+        return None
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            "--tensorboard must have its package, got none; run pip install tensorboard"
+        ) from error
+    return SummaryWriter(str(folder))  # pyright: ignore[reportUnknownVariableType]

@@ -1,0 +1,94 @@
+"""Final results over two settings, one panel for each optimizer, numbers in the cells.
+
+Cells are equally large whatever the settings' values: a grid is a list of choices. All
+panels share their colours, so that a cell of one can be compared with one of another.
+"""
+
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+
+import math
+from collections.abc import Sequence
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Colormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from acprop.records import Surface
+from acprop.report.style import panels
+
+EMPTY = "#E0E0E0"
+LOST = "#F4F4F4"
+
+
+def draw_heatmaps(records: Sequence[Surface], title: str | None) -> Figure:
+    """about["range"]: the ends of the colours; without it, those of the values."""
+    figure, axes = panels(len(records))
+    low, high = _range(records)
+    norm = Normalize(low, high if high > low else low + 1)
+    colours = matplotlib.colormaps["viridis"]
+    for ax, record in zip(axes, records, strict=True):
+        _draw_panel(ax, record, norm, colours)
+    bar = figure.colorbar(ScalarMappable(norm, colours), ax=axes)
+    bar.set_label(str(records[0].about.get("values", records[0].name)))
+    if title is not None:
+        figure.suptitle(title)
+    return figure
+
+
+def cell_words(value: float, n_runs: int, n_diverged: int) -> str:
+    """What stands in a cell; what is not a number says why."""
+    if n_runs == 0:
+        return "not run"
+    lost = f"{n_diverged}/{n_runs} div." if n_diverged else ""
+    if not math.isfinite(value):
+        return "diverged" if n_diverged == n_runs else lost or "no value"
+    number = f"{value:.1f}" if abs(value) >= 1 or value == 0 else f"{value:.3g}"
+    return f"{number}\n{lost}" if lost else number
+
+
+def _range(records: Sequence[Surface]) -> tuple[float, float]:
+    if "range" in records[0].about:
+        low, high = records[0].about["range"]
+        return float(low), float(high)
+    values = np.concatenate([np.ravel(record.values) for record in records])
+    return float(np.nanmin(values)), float(np.nanmax(values))
+
+
+def _draw_panel(ax: Axes, record: Surface, norm: Normalize, colours: Colormap) -> None:
+    counts = record.about["cells"]
+    size = 9 if len(record.x) <= 5 else 8
+    for i, row in enumerate(record.values):
+        for j, value in enumerate(row):
+            n, n_diverged = counts["runs"][i][j], counts["diverged"][i][j]
+            is_number = math.isfinite(value)
+            face = colours(norm(value)) if is_number else LOST if n else EMPTY
+            ax.add_patch(
+                Rectangle(
+                    (j, i),
+                    1,
+                    1,
+                    facecolor=face,
+                    edgecolor="white" if is_number or not n else "#999999",
+                    hatch="///" if n_diverged == n and n else None,
+                    linewidth=0.8,
+                )
+            )
+            is_dark = is_number and np.dot(face[:3], (0.299, 0.587, 0.114)) < 0.5
+            ink = "white" if is_dark else "black"
+            words = cell_words(value, n, n_diverged)
+            text = ax.text(j + 0.5, i + 0.5, words, color=ink, fontsize=size)
+            text.set(ha="center", va="center")
+            if not is_number and n:
+                text.set_bbox({"facecolor": LOST, "edgecolor": "none", "pad": 1.5})
+    ax.set(xlim=(0, len(record.x)), ylim=(0, len(record.y)))
+    ax.set_xticks(np.arange(len(record.x)) + 0.5, [f"{v:.6g}" for v in record.x])
+    ax.set_yticks(np.arange(len(record.y)) + 0.5, [f"{v:.6g}" for v in record.y])
+    ax.tick_params(length=0)
+    ax.set_title(record.title)
+    ax.set_xlabel(record.x_label)
+    ax.set_ylabel(record.y_label)

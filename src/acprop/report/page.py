@@ -1,0 +1,252 @@
+"""The index page: everything that was run, and what was not, in one HTML file.
+
+The page needs no network, no script and no server. What it says comes from records,
+which lie beside it; the same records give the same bytes.
+
+    out/index.html            the page
+    out/verdicts.jsonl        the claims
+    out/studies/NAME.jsonl    a study, its runs, and what its figure shows
+    out/studies/NAME.svg      the figure
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from acprop.records import RunRecord, StudyRecord, Verdict, read, write
+from acprop.report.figures import draw
+from acprop.report.statistics import arms_of
+from acprop.report.studies import runs_of, study_records
+from acprop.report.tables import Table, study_sentence, study_table
+
+__all__ = ["PageFigure", "write_page"]
+
+VERDICTS = ("fails", "undecided", "holds")
+
+
+class PageFigure(NamedTuple):
+    """path: relative to the page."""
+
+    name: str
+    place: str
+    caption: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Study:
+    """A study as the page shows it; records and figure relative to the page."""
+
+    record: StudyRecord
+    key: str
+    figure: str
+    records: str
+    sentence: str
+    table: Table
+    every: Table | None
+    counts: str
+    data: str
+    wall: str
+    missing: tuple[str, ...]
+    messages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Claims with the same owner and the same verdict."""
+
+    owner: str
+    verdict: str
+    title: str
+    claims: tuple[Verdict, ...]
+    is_open: bool
+
+
+def write_page(
+    out: Path,
+    *,
+    verdicts: Sequence[Verdict],
+    figures: Sequence[tuple[str, str, str, str]],
+    studies: Sequence[tuple[StudyRecord, Sequence[RunRecord]]],
+    missing: Sequence[str],
+    about: Mapping[str, Any],
+) -> Path:
+    """Write out/index.html and the records beside it; return the page's path.
+
+    figures: name, place in the paper, caption, path relative to out. One whose file
+        is not there is named among what is missing.
+    missing: what was not run, and why.
+    about: what to say of the whole: "command", "scale", "time", "wall_seconds",
+        "machine", "commit", "versions" …; time passes in, so that the bytes do not
+        depend on when they are written.
+    """
+    drawn = [PageFigure(*item) for item in figures]
+    for item in drawn:
+        _check_inside(item.path)
+    lost = [item for item in drawn if not (out / item.path).is_file()]
+    shown = [item for item in drawn if item not in lost]
+    absent = [*missing, *(f"figure {f.name} ({f.place}): no file" for f in lost)]
+    prepared = [_prepare(out, study, runs) for study, runs in studies]
+    if verdicts:
+        write(out / "verdicts.jsonl", verdicts)
+    text = _environment().get_template("index.html").render(
+        about=_about(about),
+        claims=_count(verdicts),
+        groups=_groups(verdicts),
+        corrected={v.claim for v in verdicts},
+        figures=[(item, _records_of(out, item.path)) for item in shown],
+        studies=prepared,
+        missing=[*absent, *(m for study in prepared for m in study.missing)],
+    )
+    return _write_text(out / "index.html", text)
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("acprop.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["url"] = quote
+    made.filters["key"] = _key
+    made.filters["anywhere"] = _breakable
+    return made
+
+
+def _prepare(out: Path, study: StudyRecord, runs: Sequence[RunRecord]) -> _Study:
+    """Write a study's records, then draw from what was written."""
+    key = _key(f"{study.name}-{study.scale}")
+    path = out / "studies" / f"{key}.jsonl"
+    found = runs_of(study, runs)
+    drawn = study_records(study, found)
+    write(path, [study, *found, *drawn])
+    figure = f"studies/{key}.svg" if drawn else ""
+    if drawn:
+        kept = [r for r in read(path) if not isinstance(r, StudyRecord | RunRecord)]
+        draw(kept, out / figure, title=f"{study.title} ({study.scale} scale)")
+    table = study_table(study, found)
+    lost = len(study.runs) - len(found)
+    gone = [f"{lost} of {len(study.runs)} runs have no record"] if lost else []
+    return _Study(
+        record=study,
+        key=key,
+        figure=figure,
+        records=f"studies/{key}.jsonl",
+        sentence=study_sentence(study, found),
+        table=table,
+        every=(
+            study_table(study, found, every=True)
+            if len(arms_of(found)) > len(table.rows)
+            else None
+        ),
+        counts=_run_counts(study, found),
+        data="; ".join(sorted({_words(run.data) for run in found if run.data})),
+        wall=_duration(sum(run.wall_seconds for run in found)),
+        missing=tuple(f"{study.title}: {why}" for why in (*study.missing, *gone)),
+        messages=tuple(dict.fromkeys(run.message for run in found if run.message)),
+    )
+
+
+def _run_counts(study: StudyRecord, runs: Sequence[RunRecord]) -> str:
+    """24 of 27 runs: 22 done, 2 diverged."""
+    seen = Counter(run.status for run in runs)
+    parts = [f"{n} {status}" for status, n in sorted(seen.items())]
+    return f"{len(runs)} of {len(study.runs)} runs" + (
+        f": {', '.join(parts)}" if parts else ""
+    )
+
+
+def _count(verdicts: Sequence[Verdict]) -> dict[str, Counter[str]]:
+    return {
+        owner: Counter(v.verdict for v in verdicts if v.owner == owner)
+        for owner in ("paper", "ours")
+    }
+
+
+def _groups(verdicts: Sequence[Verdict]) -> list[_Group]:
+    """The paper's that fail first; ours that fail are defects and come next."""
+    whose = {"paper": "Claims of the paper", "ours": "Our own claims"}
+    what = {"fails": "that fail", "undecided": "left undecided", "holds": "that hold"}
+    groups: list[_Group] = []
+    for verdict in VERDICTS:
+        for owner in ("paper", "ours"):
+            found = [v for v in verdicts if (v.owner, v.verdict) == (owner, verdict)]
+            title = f"{whose[owner]} {what[verdict]}"
+            is_open = verdict != "holds"
+            groups.append(_Group(owner, verdict, title, tuple(found), is_open))
+    return [group for group in groups if group.claims]
+
+
+def _about(about: Mapping[str, Any]) -> dict[str, str]:
+    """Every fact in words; wall_seconds as a time a person can read."""
+    said: dict[str, str] = {}
+    for name, value in about.items():
+        if value in (None, "", {}, []):
+            continue
+        is_wall = name == "wall_seconds"
+        key = "time taken" if is_wall else name.replace("_", " ")
+        said[key] = _duration(float(value)) if is_wall else _words(value)
+    return said
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, Mapping):
+        items: list[tuple[Any, Any]] = [*value.items()]  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        return ", ".join(f"{k}: {_words(v)}" for k, v in items)
+    if isinstance(value, list | tuple):
+        return ", ".join(_words(v) for v in [*value])  # pyright: ignore[reportUnknownVariableType]
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def _records_of(out: Path, path: str) -> str:
+    """The records that a figure was drawn from, where `acprop lab figures` puts them."""
+    place = PurePosixPath(path)
+    records = place.parent / "records" / f"{place.stem}.jsonl"
+    return str(records) if (out / records).is_file() else ""
+
+
+def _check_inside(path: str) -> None:
+    parts = PurePosixPath(path)
+    if parts.is_absolute() or ".." in parts.parts or "\\" in path:
+        raise ValueError(
+            f"path must lie below the page, got {path}; write the figure there"
+        )
+
+
+def _key(text: str) -> str:
+    """Text as a file's name or an anchor."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "unnamed"
+
+
+def _breakable(text: str) -> list[str]:
+    """Pieces between which a long word may break."""
+    return re.split(r"(?<=[-_/])", text)
+
+
+def _write_text(path: Path, text: str) -> Path:
+    """Whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path

@@ -1,0 +1,254 @@
+"""What runs with several seeds say together.
+
+An arm is what a reader would call one method: an optimizer with all its settings, on
+one task; its runs differ in the seed. Over n finished runs with values y_i:
+
+    mean ± std      std² = Σ (y_i - mean)² / (n - 1)
+    95 % interval   mean ± t(0.975, n - 1)·std/√n               (Student)
+
+The same seed gives every arm the same weights and the same data, so two arms are
+compared seed by seed: the interval is that of d_i = y_i - reference_i.
+
+A run that diverged has no final value. It is left out of the mean, and counted.
+"""
+
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.stats import t as student
+
+from acprop.records import RunRecord
+from acprop.report.style import display
+
+__all__ = [
+    "Arm",
+    "Difference",
+    "Spread",
+    "arms_of",
+    "best",
+    "compare",
+    "is_higher_better",
+    "selection_metric",
+    "spread",
+    "value_of",
+]
+
+CONFIDENCE = 0.95
+# A metric is better when higher unless its name has one of these words.
+LOWER_IS_BETTER = ("loss", "error", "perplexity", "seconds", "fid", "distance")
+
+Words = Literal["better", "worse", "no difference shown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """settings: of the optimizer and the schedule. conditions: of the task."""
+
+    optimizer: str
+    settings: dict[str, Any]
+    conditions: dict[str, Any]
+    runs: tuple[RunRecord, ...]
+
+    @property
+    def done(self) -> tuple[RunRecord, ...]:
+        """Those that came to their end."""
+        return tuple(run for run in self.runs if run.status == "done")
+
+    @property
+    def n_diverged(self) -> int:
+        """How many ended in NaN or ∞."""
+        return sum(run.status == "diverged" for run in self.runs)
+
+    @property
+    def n_stopped(self) -> int:
+        """How many were ended by the clock or by an error: no result at all."""
+        return len(self.runs) - len(self.done) - self.n_diverged
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Values over seeds; what n is too small for is NaN."""
+
+    n: int
+    mean: float
+    std: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """An arm minus its reference, over the seeds that both have finished."""
+
+    spread: Spread
+    words: Words
+
+
+def arms_of(runs: Iterable[RunRecord]) -> list[Arm]:
+    """Runs that differ in nothing but the seed belong together, in order of seed."""
+    groups: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        settings, conditions = _settings(run), _conditions(run)
+        key = json.dumps([run.optimizer, settings, conditions], sort_keys=True)
+        groups.setdefault(key, []).append(run)
+    return [_arm(members) for members in groups.values()]
+
+
+def value_of(run: RunRecord, metric: str) -> float:
+    """A metric at the end of a run; NaN if the run has none."""
+    value = run.final.get(metric)
+    if value is None and run.history:
+        value = run.history[-1].get(metric)
+    return number(value)
+
+
+def number(value: Any) -> float:
+    """A number as it is; whatever else, and ∞, as NaN."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and math.isfinite(value) else math.nan
+
+
+def spread(values: Iterable[float]) -> Spread:
+    """Mean, standard deviation and Student's interval of the values that are any."""
+    array = np.array([v for v in values if math.isfinite(v)], float)
+    n = array.size
+    if n == 0:
+        return Spread(0, math.nan, math.nan, math.nan, math.nan)
+    mean = float(array.mean())
+    if n == 1:
+        return Spread(1, mean, math.nan, math.nan, math.nan)
+    std = float(array.std(ddof=1))
+    half = float(student.ppf((1 + CONFIDENCE) / 2, n - 1)) * std / math.sqrt(n)
+    return Spread(n, mean, std, mean - half, mean + half)
+
+
+def over_seeds(arm: Arm, metric: str) -> Spread:
+    """A metric at the end of an arm's finished runs."""
+    return spread(value_of(run, metric) for run in arm.done)
+
+
+def compare(arm: Arm, reference: Arm, metric: str) -> Difference:
+    """Is an arm better than another? Only if zero is outside the interval."""
+    known = {run.seed: value_of(run, metric) for run in reference.done}
+    pairs = [
+        value_of(run, metric) - known[run.seed]
+        for run in arm.done
+        if run.seed in known
+    ]
+    found = spread(pairs)
+    # With one pair the interval is NaN, and neither comparison holds.
+    if not (found.low > 0 or found.high < 0):
+        return Difference(found, "no difference shown")
+    is_better = (found.low > 0) == is_higher_better(metric)
+    return Difference(found, "better" if is_better else "worse")
+
+
+def is_higher_better(metric: str) -> bool:
+    """Accuracy rises, loss falls."""
+    return not any(word in metric.lower() for word in LOWER_IS_BETTER)
+
+
+def selection_metric(runs: Iterable[RunRecord]) -> str | None:
+    """The validation metric of these runs: accuracy if they have it, else another."""
+    names = {name for run in runs for name in run.final if name.startswith("val_")}
+    return "val_accuracy" if "val_accuracy" in names else min(names, default=None)
+
+
+def best(arms: Sequence[Arm], metric: str) -> Arm:
+    """The arm that validation prefers, by its mean over seeds at the last epoch.
+
+    An arm all of whose runs finished goes before one that lost some: a mean over the
+    seeds that survived would reward diverging on the hard ones.
+    """
+    if not metric.startswith("val_"):
+        raise ValueError(
+            f"metric must be one of validation, val_…, got {metric}; selecting by "
+            "another would make its own result look better than it is"
+        )
+    sign = 1 if is_higher_better(metric) else -1
+
+    def rank(arm: Arm) -> tuple[float, float]:
+        seen = over_seeds(arm, metric)
+        return seen.n / len(arm.runs), sign * seen.mean if seen.n else -math.inf
+
+    return max(arms, key=rank)  # the first of equals
+
+
+def describe(arm: Arm, names: Iterable[str], *, bare: bool = False) -> str:
+    """An arm in words: its optimizer and those of its settings that are asked for."""
+    known = {**arm.conditions, **arm.settings}
+    parts = [f"{name} = {brief(known[name])}" for name in names if name in known]
+    return ", ".join(parts if bare else [display(arm.optimizer), *parts])
+
+
+def varying(arms: Sequence[Arm]) -> list[str]:
+    """Which settings and conditions are not the same in all arms that have them."""
+    seen: dict[str, set[str]] = {}
+    for arm in arms:
+        for name, value in {**arm.conditions, **arm.settings}.items():
+            seen.setdefault(name, set()).add(json.dumps(value, sort_keys=True))
+    return [name for name, values in seen.items() if len(values) > 1]
+
+
+def brief(value: Any) -> str:
+    """A setting in few letters: 0.001, 1e-08, (0.9, 0.999)."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    if isinstance(value, int | float):
+        return f"{value:.6g}"
+    if isinstance(value, list | tuple):
+        return f"({', '.join(map(brief, value))})"
+    return str(value)
+
+
+def _arm(members: Sequence[RunRecord]) -> Arm:
+    runs = sorted(members, key=lambda run: run.seed)
+    for before, after in zip(runs, runs[1:], strict=False):
+        if before.seed == after.seed:
+            raise ValueError(
+                f"runs must have a seed once for each arm, got {before.seed} in "
+                f"{before.run} and {after.run}; give the runs of one study and scale"
+            )
+    first = runs[0]
+    return Arm(first.optimizer, _settings(first), _conditions(first), tuple(runs))
+
+
+def _settings(run: RunRecord) -> dict[str, Any]:
+    """The optimizer's settings; of the rest of the spec, how long and on what lr."""
+    schedule = {k: run.spec[k] for k in ("epochs", "schedule") if k in run.spec}
+    settings = _without_seed(run.settings)
+    betas = settings.pop("betas", ())  # a study that varies β1 says "beta1"
+    return {**settings, **_betas(betas), **_flat(schedule)}
+
+
+def _betas(betas: Sequence[float]) -> dict[str, float]:
+    return {f"beta{i}": beta for i, beta in enumerate(betas, 1)}
+
+
+def _conditions(run: RunRecord) -> dict[str, Any]:
+    task = run.spec.get("task")
+    named = {} if task is None else {"task": task}
+    return {**named, **_flat(_without_seed(run.spec.get("task_settings", {})))}
+
+
+def _without_seed(plain: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in plain.items() if name != "seed"}
+
+
+def _flat(plain: dict[str, Any]) -> dict[str, Any]:
+    """{"schedule": {"kind": "constant"}} as {"schedule kind": "constant"}."""
+    flat: dict[str, Any] = {}
+    for name, value in plain.items():
+        inner = value if isinstance(value, dict) else None
+        if inner is None:
+            flat[name] = value
+        else:
+            flat |= {f"{name} {key}": item for key, item in _flat(inner).items()}
+    return flat

@@ -1,0 +1,184 @@
+"""A study's runs as a table: final metrics with their spread, seed by seed compared.
+
+Cells are text; the page and Markdown differ only in how they put it down.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from acprop.records import RunRecord, StudyRecord
+from acprop.report.statistics import (
+    Arm,
+    Spread,
+    arms_of,
+    compare,
+    describe,
+    over_seeds,
+    selection_metric,
+    varying,
+)
+from acprop.report.studies import is_share, label_of, runs_of, shown_arms, shown_value
+from acprop.report.style import display
+
+__all__ = ["Table", "markdown", "study_sentence", "study_table"]
+
+REFERENCE = "acprop"
+NONE = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """reference: the arm that others are compared with; empty if there is none.
+
+    chosen_by: the validation metric by which settings were chosen, if any were.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    reference: str = ""
+    chosen_by: str = ""
+
+
+def study_table(
+    study: StudyRecord, runs: Sequence[RunRecord], *, every: bool = False
+) -> Table:
+    """One row for each arm shown; with every, one for each there is.
+
+    A heat map shows its axes; its table has the setting that validation chose.
+    """
+    arms = arms_of(runs_of(study, runs))
+    axes = () if study.shows == "heatmap" else study.axes
+    shown = arms if every else shown_arms(arms, axes)
+    names = _told(study, arms)
+    metrics, chosen_by = list(study.metrics), ""
+    if len(shown) < len(arms):
+        chosen_by = selection_metric(runs) or ""
+        metrics = list(dict.fromkeys([*metrics, chosen_by])) if chosen_by else metrics
+    compared = None if every else _compared(study)
+    references = [_reference(arm, shown, axes) for arm in shown]
+    has_reference = compared is not None and any(references)
+    columns = ["optimizer", *names, "runs", *(label_of(m) for m in metrics)]
+    if has_reference and compared:
+        columns.append(f"{label_of(compared)}: difference to {display(REFERENCE)}")
+    rows: list[tuple[str, ...]] = []
+    for arm, reference in zip(shown, references, strict=True):
+        known = [describe(arm, [n], bare=True).partition(" = ")[2] for n in names]
+        row = [display(arm.optimizer), *(text or NONE for text in known), _count(arm)]
+        row += [_metric(arm, metric) for metric in metrics]
+        if has_reference and compared:
+            row.append(_difference(arm, reference, compared))
+        rows.append(tuple(row))
+    said = display(REFERENCE) if has_reference else ""
+    return Table(tuple(columns), tuple(rows), said, chosen_by)
+
+
+def markdown(table: Table) -> str:
+    """The table for a README."""
+    rows = [table.columns, ("---",) * len(table.columns), *table.rows]
+    lines = ["| " + " | ".join(map(_plain, row)) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def study_sentence(study: StudyRecord, runs: Sequence[RunRecord]) -> str:
+    """The result in one sentence that also says how it differs from the paper's.
+
+    One value for each optimizer and task, at the setting that validation chose.
+    """
+    metric = _compared(study)
+    arms = arms_of(runs_of(study, runs))
+    shown = shown_arms(arms, ())
+    if metric is None or not shown:
+        return ""
+    tasks = {name for arm in shown for name in arm.conditions}
+    names = [name for name in varying(shown) if name in tasks]
+    parts: list[str] = []
+    for arm in shown:
+        seen = over_seeds(arm, metric)
+        std = f" ± {_number(metric, seen.std)}" if seen.n > 1 else ""
+        value = f"{_number(metric, seen.mean)}{std}" if seen.n else "no value"
+        # "3 runs" tells nothing new; that some were lost does.
+        lost = f" ({_count(arm)})" if len(arm.done) < len(arm.runs) else ""
+        parts.append(f"{describe(arm, names)} {value}{lost}")
+    how = "mean ± standard deviation over seeds"
+    if len(shown) < len(arms):
+        how += ", at the setting that validation chose"
+    note = study.note.strip().rstrip(".")
+    scale = f"At {study.scale} scale" + (f" ({note})" if note else "")
+    return f"{scale}, final {label_of(metric)} ({how}): {'; '.join(parts)}."
+
+
+def spread_words(metric: str, seen: Spread) -> str:
+    """93.10 ± 0.21 [92.58, 93.62]: mean, standard deviation, 95 % interval."""
+    if not seen.n:
+        return NONE
+    mean, std, low, high = (
+        _number(metric, v) for v in (seen.mean, seen.std, seen.low, seen.high)
+    )
+    return f"{mean} ± {std} [{low}, {high}]" if seen.n > 1 else mean
+
+
+def _told(study: StudyRecord, arms: Sequence[Arm]) -> list[str]:
+    """Settings worth a column: those that differ, and the axes in any case."""
+    known = {name for arm in arms for name in (*arm.settings, *arm.conditions)}
+    names = [*(n for n in study.axes if n in known), *varying(arms)]
+    return list(dict.fromkeys(names))
+
+
+def _compared(study: StudyRecord) -> str | None:
+    """The metric to compare by: of the test if there is one, else the first."""
+    tests = [name for name in study.metrics if name.startswith("test_")]
+    return (tests or [*study.metrics, None])[0]
+
+
+def _reference(arm: Arm, shown: Sequence[Arm], axes: Sequence[str]) -> Arm | None:
+    """ACProp on the same task, at the same place of the axes."""
+    if arm.optimizer == REFERENCE:
+        return None
+
+    def place(other: Arm) -> tuple[object, list[object]]:
+        known = {**other.conditions, **other.settings}
+        return other.conditions, [known.get(name) for name in axes]
+
+    alike = [a for a in shown if a.optimizer == REFERENCE and place(a) == place(arm)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _count(arm: Arm) -> str:
+    n = len(arm.runs)
+    lost = [(arm.n_diverged, "diverged"), (arm.n_stopped, "stopped")]
+    said = [f"{k} of {n} {what}" for k, what in lost if k]
+    return "; ".join([f"{len(arm.done)} of {n} finished", *said]) if said else f"{n}"
+
+
+def _metric(arm: Arm, metric: str) -> str:
+    return spread_words(metric, over_seeds(arm, metric))
+
+
+def _difference(arm: Arm, reference: Arm | None, metric: str) -> str:
+    if reference is None:
+        return "reference" if arm.optimizer == REFERENCE else NONE
+    found = compare(arm, reference, metric)
+    if not found.spread.n:
+        return "no seed finished in both"
+    seen = found.spread
+    mean, low, high = (
+        _signed(metric, value) for value in (seen.mean, seen.low, seen.high)
+    )
+    interval = f" [{low}, {high}]" if seen.n > 1 else ", one seed"
+    return f"{mean}{interval}: {found.words}"
+
+
+def _number(metric: str, value: float) -> str:
+    if not math.isfinite(value):
+        return NONE
+    return f"{shown_value(metric, value):{'.2f' if is_share(metric) else '.4g'}}"
+
+
+def _signed(metric: str, value: float) -> str:
+    text = _number(metric, abs(value))
+    return f"+{text}" if value >= 0 else f"−{text}"
+
+
+def _plain(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

