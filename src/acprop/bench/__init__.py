@@ -1,1 +1,1 @@
-"""Studies as runs: optimizers and schedules by name, the one training loop, the store."""
+"""Studies as runs: optimizers and schedules by name, the training loop, the store."""

@@ -110,10 +110,12 @@ def _signals() -> Generator[Callable[[], bool]]:
     if threading.current_thread() is not threading.main_thread():
         yield asked.is_set
         return
-    old = {
-        number: signal.signal(number, lambda *_: asked.set())
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
+
+    def ask(number: int, frame: object) -> None:
+        del number, frame
+        asked.set()
+
+    old = {n: signal.signal(n, ask) for n in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield asked.is_set
     finally:

@@ -122,8 +122,13 @@ class RunFolder:
         """A finished run is not resumed."""
         (self.path / "checkpoint.pt").unlink(missing_ok=True)
 
-    def record(self, *, study: str, scale: str) -> RunRecord:
-        """The run as a record, for the report."""
+    def record(
+        self, *, study: str, scale: str, asked: Plain | None = None
+    ) -> RunRecord:
+        """The run as a record, for the report.
+
+        asked: its settings as a study names them; None is all that were resolved.
+        """
         known = self.read()
         spec = from_plain(known["spec"])
         history = tuple(self.metrics())
@@ -131,7 +136,7 @@ class RunFolder:
             run=self.path.name,
             study=study,
             optimizer=spec.optimizer,
-            settings=spec.settings,
+            settings=spec.settings if asked is None else asked,
             seed=spec.seed,
             scale=scale,
             spec=spec.plain(),

@@ -1,7 +1,7 @@
 """Studies: which runs an experiment of the paper is made of, at which scale.
 
 A study is a TOML file. Its arms say what is compared; its scales (smoke, small, paper)
-say how large, for how long and with how many seeds, and how that differs from the paper.
+say how large, how long and with how many seeds, and how that differs from the paper.
 """
 
 import os
@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from acprop.bench.optimizers import resolved
 from acprop.bench.spec import RunSpec
 from acprop.records import StudyRecord
 
@@ -55,6 +56,15 @@ class Scale(_Strict):
     grid: dict[str, list[Any]] = Field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A run of a study. asked: the settings as the study names them, for labels."""
+
+    spec: RunSpec
+    asked: Plain
+    optional: bool
+
+
 class Study(_Strict):
     """One experiment of the paper."""
 
@@ -85,19 +95,22 @@ class Study(_Strict):
             task=self.task,
             task_settings={**self.task_settings, **s.task_settings, **task},
             optimizer=optimizer,
-            settings=settings,
+            settings=resolved(optimizer, settings),
             epochs=s.epochs,
             seed=seed,
             schedule=s.schedule or {"kind": "constant"},
         )
 
-    def specs(self, scale: str) -> list[RunSpec]:
+    def planned(self, scale: str) -> list[Planned]:
         """All runs, in the order of the arms, seeds innermost."""
-        seeds = self.scale(scale).seeds
         return [
-            self.spec(scale, arm.optimizer, settings, seed, **arm.task_settings)
+            Planned(
+                self.spec(scale, arm.optimizer, settings, seed, **arm.task_settings),
+                {**settings, **arm.task_settings},
+                arm.optional,
+            )
             for arm, settings in self._points(scale)
-            for seed in seeds
+            for seed in self.scale(scale).seeds
         ]
 
     def _points(self, scale: str) -> Iterator[tuple[Arm, Plain]]:

@@ -21,8 +21,11 @@ def prepare(spec: RunSpec, *, device: str = "cpu") -> Prepared:
     """Check everything a spec says, load its data; nothing is trained yet."""
     if spec.task != "vision":
         raise ValueError(f"task must be one of vision, got {spec.task}")
+    from acprop.tasks.data import fetch
     from acprop.tasks.vision import VisionTask, settings
 
     optimizer = build(spec.optimizer, spec.settings)
-    task = VisionTask(settings(spec.task_settings), device=device)
+    wanted = settings(spec.task_settings)
+    fetch(wanted.dataset)
+    task = VisionTask(wanted, device=device)
     return Prepared(task, optimizer, task.source)

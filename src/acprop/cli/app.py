@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from acprop.cli import lab
+from acprop.cli import bench, lab
 
 app = typer.Typer(
     help="ACProp and its family: the laboratory, the benchmark and the report.",
@@ -15,6 +15,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(lab.app, name="lab")
+app.add_typer(bench.app, name="bench")
 
 
 def _version(wanted: bool) -> None:

@@ -111,16 +111,12 @@ def studies(json: Json = False) -> None:
     shelf = library()
     for name in shelf.names():
         found = shelf.study(name)
-        plain = {
-            "name": name,
-            "title": found.title,
-            "place": found.place,
-            "scales": {s: len(found.specs(s)) for s in found.scales},
-        }
+        scales = {s: len(found.planned(s)) for s in found.scales}
         if json:
-            typer.echo(json_module.dumps(plain, ensure_ascii=False))
+            plain = {"name": name, "title": found.title, "place": found.place}
+            typer.echo(json_module.dumps({**plain, "scales": scales}))
         else:
-            counts = ", ".join(f"{s}: {n} runs" for s, n in plain["scales"].items())
+            counts = ", ".join(f"{s}: {n} runs" for s, n in scales.items())
             show.console.print(f"[bold]{name}[/] ({found.place}): {found.title}")
             show.console.print(f"    {counts}")
 

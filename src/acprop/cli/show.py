@@ -1,5 +1,6 @@
 """Records on the terminal: JSON lines, tables, or a figure in a file."""
 
+import json as json_module
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -149,3 +150,23 @@ def bound(plain: dict[str, Any]) -> None:
     for side in ("printed", "corrected"):
         word = "respected" if plain[f"{side}_holds"] else "broken"
         console.print(f"  {side:9} {plain[side]:.6g}, {word}")
+
+
+def optimizers(rows: Sequence[Any], *, json: bool) -> None:
+    """What can be named, and what cannot."""
+    if json:
+        for row in rows:
+            typer.echo(json_module.dumps(row._asdict(), ensure_ascii=False))
+        return
+    table = Table("name", "library", "Table 1", "search space", "note")
+    for row in rows:
+        space = "; ".join(
+            f"{name} {', '.join(map(_short, values))}"
+            for name, values in row.space.items()
+        )
+        table.add_row(row.name, row.library, str(row.cell), space, row.note)
+    console.print(table)
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -26,7 +26,8 @@ def run_study(
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs must be 1 or more, got {jobs}")
     study = library().study(name)
-    specs = study.specs(scale)
+    planned = study.planned(scale)
+    specs = [p.spec for p in planned]
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -43,13 +44,13 @@ def run_study(
 
         outcomes = execute(specs, runs, study=name, jobs=jobs, on_progress=heard)
     store = Store(runs)
-    failed = [o for o in outcomes if o.status in ("error", "interrupted")]
+    failed = {o.spec.id: o for o in outcomes if o.status in ("error", "interrupted")}
     done = [
-        store.folder(o.spec).record(study=name, scale=scale)
-        for o in outcomes
-        if o not in failed
+        store.folder(p.spec).record(study=name, scale=scale, asked=p.asked)
+        for p in planned
+        if p.spec.id not in failed
     ]
-    missing = [_complaint(o) for o in failed]
+    missing = [_complaint(o) for o in failed.values()]
     records: list[Record] = [
         study.record(scale, [record.run for record in done], missing),
         *done,

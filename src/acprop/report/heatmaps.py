@@ -9,6 +9,7 @@ panels share their colours, so that a cell of one can be compared with one of an
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -17,12 +18,16 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 
 from acprop.records import Surface
 from acprop.report.style import panels
 
 EMPTY = "#E0E0E0"
 LOST = "#F4F4F4"
+LUMA = (0.299, 0.587, 0.114)
+
+Corner = tuple[int, int]
 
 
 def draw_heatmaps(records: Sequence[Surface], title: str | None) -> Figure:
@@ -61,30 +66,17 @@ def _range(records: Sequence[Surface]) -> tuple[float, float]:
 
 def _draw_panel(ax: Axes, record: Surface, norm: Normalize, colours: Colormap) -> None:
     counts = record.about["cells"]
-    size = 9 if len(record.x) <= 5 else 8
     for i, row in enumerate(record.values):
         for j, value in enumerate(row):
             n, n_diverged = counts["runs"][i][j], counts["diverged"][i][j]
-            is_number = math.isfinite(value)
-            face = colours(norm(value)) if is_number else LOST if n else EMPTY
-            ax.add_patch(
-                Rectangle(
-                    (j, i),
-                    1,
-                    1,
-                    facecolor=face,
-                    edgecolor="white" if is_number or not n else "#999999",
-                    hatch="///" if n_diverged == n and n else None,
-                    linewidth=0.8,
-                )
-            )
-            is_dark = is_number and np.dot(face[:3], (0.299, 0.587, 0.114)) < 0.5
-            ink = "white" if is_dark else "black"
+            face: Any = colours(norm(value)) if math.isfinite(value) else None
             words = cell_words(value, n, n_diverged)
-            text = ax.text(j + 0.5, i + 0.5, words, color=ink, fontsize=size)
-            text.set(ha="center", va="center")
-            if not is_number and n:
-                text.set_bbox({"facecolor": LOST, "edgecolor": "none", "pad": 1.5})
+            if face is None:
+                _draw_empty(ax, (j, i), words, is_run=n > 0)
+            else:
+                ax.add_patch(Rectangle((j, i), 1, 1, facecolor=face, edgecolor="white"))
+                is_dark = np.dot(face[:3], LUMA) < 0.5
+                _write(ax, (j, i), words, "white" if is_dark else "black")
     ax.set(xlim=(0, len(record.x)), ylim=(0, len(record.y)))
     ax.set_xticks(np.arange(len(record.x)) + 0.5, [f"{v:.6g}" for v in record.x])
     ax.set_yticks(np.arange(len(record.y)) + 0.5, [f"{v:.6g}" for v in record.y])
@@ -92,3 +84,20 @@ def _draw_panel(ax: Axes, record: Surface, norm: Normalize, colours: Colormap) -
     ax.set_title(record.title)
     ax.set_xlabel(record.x_label)
     ax.set_ylabel(record.y_label)
+
+
+def _draw_empty(ax: Axes, corner: Corner, words: str, *, is_run: bool) -> None:
+    """No number: hatched if there were runs, plain if there were none."""
+    face, edge = (LOST, "#999999") if is_run else (EMPTY, "white")
+    hatch = "///" if is_run else None
+    ax.add_patch(Rectangle(corner, 1, 1, facecolor=face, edgecolor=edge, hatch=hatch))
+    text = _write(ax, corner, words, "black")
+    text.set_bbox({"facecolor": face, "edgecolor": "none", "pad": 1.5})
+
+
+def _write(ax: Axes, corner: Corner, words: str, ink: str) -> Text:
+    x, y = corner
+    size = 9 if ax.get_gridspec().ncols < 3 else 8  # pyright: ignore[reportOptionalMemberAccess]
+    text = ax.text(x + 0.5, y + 0.5, words, color=ink, fontsize=size)
+    text.set(ha="center", va="center")
+    return text

@@ -23,7 +23,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from acprop.records import RunRecord, StudyRecord, Verdict, read, write
 from acprop.report.figures import draw
 from acprop.report.statistics import arms_of
-from acprop.report.studies import runs_of, study_records
+from acprop.report.studies import label_of, runs_of, study_records
 from acprop.report.tables import Table, study_sentence, study_table
 
 __all__ = ["PageFigure", "write_page"]
@@ -84,26 +84,28 @@ def write_page(
         is not there is named among what is missing.
     missing: what was not run, and why.
     about: what to say of the whole: "command", "scale", "time", "wall_seconds",
-        "machine", "commit", "versions" …; time passes in, so that the bytes do not
-        depend on when they are written.
+        "machine", "commit", "versions" …; the clock is not read here, so that the
+        same records give the same bytes.
     """
-    drawn = [PageFigure(*item) for item in figures]
-    for item in drawn:
-        _check_inside(item.path)
-    lost = [item for item in drawn if not (out / item.path).is_file()]
-    shown = [item for item in drawn if item not in lost]
+    wanted = [PageFigure(*item) for item in figures]
+    shown = [item for item in wanted if _is_there(out, item.path)]
+    lost = [item for item in wanted if item not in shown]
     absent = [*missing, *(f"figure {f.name} ({f.place}): no file" for f in lost)]
     prepared = [_prepare(out, study, runs) for study, runs in studies]
     if verdicts:
         write(out / "verdicts.jsonl", verdicts)
-    text = _environment().get_template("index.html").render(
-        about=_about(about),
-        claims=_count(verdicts),
-        groups=_groups(verdicts),
-        corrected={v.claim for v in verdicts},
-        figures=[(item, _records_of(out, item.path)) for item in shown],
-        studies=prepared,
-        missing=[*absent, *(m for study in prepared for m in study.missing)],
+    text = (
+        _environment()
+        .get_template("index.html")
+        .render(
+            about=_about(about),
+            claims=_count(verdicts),
+            groups=_groups(verdicts),
+            corrected={v.claim for v in verdicts},
+            figures=[(item, _records_of(out, item.path)) for item in shown],
+            studies=prepared,
+            missing=[*absent, *(m for study in prepared for m in study.missing)],
+        )
     )
     return _write_text(out / "index.html", text)
 
@@ -116,9 +118,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["url"] = quote
-    made.filters["key"] = _key
-    made.filters["anywhere"] = _breakable
+    ours = {"url": quote, "key": _key, "label": label_of, "anywhere": _breakable}
+    made.filters.update(ours)  # pyright: ignore[reportUnknownMemberType]
     return made
 
 
@@ -150,9 +151,18 @@ def _prepare(out: Path, study: StudyRecord, runs: Sequence[RunRecord]) -> _Study
         ),
         counts=_run_counts(study, found),
         data="; ".join(sorted({_words(run.data) for run in found if run.data})),
-        wall=_duration(sum(run.wall_seconds for run in found)),
+        wall=_duration(sum(run.wall_seconds for run in found)) if found else "–",
         missing=tuple(f"{study.title}: {why}" for why in (*study.missing, *gone)),
-        messages=tuple(dict.fromkeys(run.message for run in found if run.message)),
+        messages=_messages(found),
+    )
+
+
+def _messages(runs: Sequence[RunRecord]) -> tuple[str, ...]:
+    """What went wrong, once for each status and message, with how often it did."""
+    seen = Counter((run.status, run.message) for run in runs if run.message)
+    return tuple(
+        f"{n} {'runs' if n > 1 else 'run'} {status}: {message}"
+        for (status, message), n in seen.items()
     )
 
 
@@ -160,6 +170,8 @@ def _run_counts(study: StudyRecord, runs: Sequence[RunRecord]) -> str:
     """24 of 27 runs: 22 done, 2 diverged."""
     seen = Counter(run.status for run in runs)
     parts = [f"{n} {status}" for status, n in sorted(seen.items())]
+    if not study.runs:
+        return "none"
     return f"{len(runs)} of {len(study.runs)} runs" + (
         f": {', '.join(parts)}" if parts else ""
     )
@@ -216,18 +228,19 @@ def _duration(seconds: float) -> str:
 
 
 def _records_of(out: Path, path: str) -> str:
-    """The records that a figure was drawn from, where `acprop lab figures` puts them."""
+    """What a figure was drawn from, where `acprop lab figures` puts it."""
     place = PurePosixPath(path)
     records = place.parent / "records" / f"{place.stem}.jsonl"
     return str(records) if (out / records).is_file() else ""
 
 
-def _check_inside(path: str) -> None:
+def _is_there(out: Path, path: str) -> bool:
     parts = PurePosixPath(path)
     if parts.is_absolute() or ".." in parts.parts or "\\" in path:
         raise ValueError(
             f"path must lie below the page, got {path}; write the figure there"
         )
+    return (out / path).is_file()
 
 
 def _key(text: str) -> str:

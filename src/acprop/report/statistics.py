@@ -13,16 +13,17 @@ A run that diverged has no final value. It is left out of the mean, and counted.
 """
 
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
 
 import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import t as student
+from scipy import stats
 
 from acprop.records import RunRecord
 from acprop.report.style import display
@@ -33,12 +34,19 @@ __all__ = [
     "Spread",
     "arms_of",
     "best",
+    "brief",
     "compare",
+    "describe",
     "is_higher_better",
+    "number",
+    "over_seeds",
     "selection_metric",
     "spread",
     "value_of",
+    "varying",
 ]
+
+_stats: Any = stats  # its types are unknown to pyright
 
 CONFIDENCE = 0.95
 # A metric is better when higher unless its name has one of these words.
@@ -125,7 +133,7 @@ def spread(values: Iterable[float]) -> Spread:
     if n == 1:
         return Spread(1, mean, math.nan, math.nan, math.nan)
     std = float(array.std(ddof=1))
-    half = float(student.ppf((1 + CONFIDENCE) / 2, n - 1)) * std / math.sqrt(n)
+    half = float(_stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)) * std / math.sqrt(n)
     return Spread(n, mean, std, mean - half, mean + half)
 
 
@@ -138,9 +146,7 @@ def compare(arm: Arm, reference: Arm, metric: str) -> Difference:
     """Is an arm better than another? Only if zero is outside the interval."""
     known = {run.seed: value_of(run, metric) for run in reference.done}
     pairs = [
-        value_of(run, metric) - known[run.seed]
-        for run in arm.done
-        if run.seed in known
+        value_of(run, metric) - known[run.seed] for run in arm.done if run.seed in known
     ]
     found = spread(pairs)
     # With one pair the interval is NaN, and neither comparison holds.
@@ -210,7 +216,7 @@ def brief(value: Any) -> str:
 
 def _arm(members: Sequence[RunRecord]) -> Arm:
     runs = sorted(members, key=lambda run: run.seed)
-    for before, after in zip(runs, runs[1:], strict=False):
+    for before, after in pairwise(runs):
         if before.seed == after.seed:
             raise ValueError(
                 f"runs must have a seed once for each arm, got {before.seed} in "

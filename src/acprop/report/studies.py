@@ -10,6 +10,7 @@ all shown; of those that differ in anything else, the one that validation prefer
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -73,7 +74,8 @@ def study_records(
 
 def label_of(metric: str) -> str:
     """test_accuracy is read as "test accuracy, %"."""
-    return metric.replace("_", " ") + (", %" if is_share(metric) else "")
+    words = re.sub(r"^val_", "validation_", metric).replace("_", " ")
+    return words + (", %" if is_share(metric) else "")
 
 
 def is_share(metric: str) -> bool:
@@ -172,14 +174,22 @@ def _alike(panels: Sequence[Curves]) -> list[Curves]:
         return []
     low, high = min(values), max(values)
     is_log = low > 0 and high / low > LOG_SPAN
-    low, high = min([low, *ends]), max([high, *ends])
-    margin = 0.04 * (high - low) or 0.05 * abs(high) or 1.0
-    fixed = {} if is_log or len(panels) == 1 else {"y_range": [low - margin, high + margin]}
+    fixed = {"y_range": _with_margin([*values, *ends], is_log)}
     scale = "log" if is_log else "linear"
     return [
         replace(panel, y_scale=scale, about={**panel.about, **fixed})
         for panel in panels
     ]
+
+
+def _with_margin(values: Sequence[float], is_log: bool) -> list[float]:
+    """Where an axis begins and ends, so that no line lies on the frame."""
+    if is_log:
+        usable = [v for v in values if v > 0]
+        return [min(usable) / 1.2, max(usable) * 1.2]
+    low, high = min(values), max(values)
+    margin = 0.04 * (high - low) or 0.05 * abs(high) or 1.0
+    return [low - margin, high + margin]
 
 
 def _finite_values(panel: Curves) -> list[float]:
@@ -195,15 +205,21 @@ def _surfaces(study: StudyRecord, arms: Sequence[Arm]) -> list[Surface]:
         )
     metric = study.metrics[0]
     across, down = study.axes
-    usable = [a for a in arms if {across, down} <= {**a.conditions, **a.settings}.keys()]
+    usable = [
+        a for a in arms if {across, down} <= {**a.conditions, **a.settings}.keys()
+    ]
     shown = shown_arms(usable, study.axes)
     x = sorted({float(_axis(arm, across)) for arm in shown})
     y = sorted({float(_axis(arm, down)) for arm in shown})
     groups: dict[str, list[Arm]] = {}
-    conditions = [n for n in varying(shown) if n in shown[0].conditions] if shown else []
+    conditions = (
+        [n for n in varying(shown) if n in shown[0].conditions] if shown else []
+    )
     for arm in shown:
         groups.setdefault(describe(arm, conditions), []).append(arm)
-    made = [_surface(study, metric, title, group, x, y) for title, group in groups.items()]
+    made = [
+        _surface(study, metric, title, group, x, y) for title, group in groups.items()
+    ]
     ends = [v for s in made for row in s.values for v in row if math.isfinite(v)]
     if not ends:
         return []
@@ -240,7 +256,9 @@ def _surface(
 
 
 def _cell(arm: Arm | None, metric: str) -> float:
-    return math.nan if arm is None else shown_value(metric, over_seeds(arm, metric).mean)
+    return (
+        math.nan if arm is None else shown_value(metric, over_seeds(arm, metric).mean)
+    )
 
 
 def _axis(arm: Arm, name: str) -> Any:

@@ -25,6 +25,7 @@ __all__ = ["Table", "markdown", "study_sentence", "study_table"]
 
 REFERENCE = "acprop"
 NONE = "–"
+NB = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +91,16 @@ def study_sentence(study: StudyRecord, runs: Sequence[RunRecord]) -> str:
     shown = shown_arms(arms, ())
     if metric is None or not shown:
         return ""
-    tasks = {name for arm in shown for name in arm.conditions}
-    names = [name for name in varying(shown) if name in tasks]
+    names = _told(study, arms)
     parts: list[str] = []
     for arm in shown:
         seen = over_seeds(arm, metric)
-        std = f" ± {_number(metric, seen.std)}" if seen.n > 1 else ""
-        value = f"{_number(metric, seen.mean)}{std}" if seen.n else "no value"
         # "3 runs" tells nothing new; that some were lost does.
-        lost = f" ({_count(arm)})" if len(arm.done) < len(arm.runs) else ""
-        parts.append(f"{describe(arm, names)} {value}{lost}")
+        lost = [_count(arm)] if len(arm.done) < len(arm.runs) else []
+        known = [text for text in [describe(arm, names, bare=True), *lost] if text]
+        which = f" ({'; '.join(known)})" if known else ""
+        value = spread_words(metric, seen).partition(" [")[0] if seen.n else "no value"
+        parts.append(f"{display(arm.optimizer)}{which} {value}")
     how = "mean ± standard deviation over seeds"
     if len(shown) < len(arms):
         how += ", at the setting that validation chose"
@@ -112,10 +113,9 @@ def spread_words(metric: str, seen: Spread) -> str:
     """93.10 ± 0.21 [92.58, 93.62]: mean, standard deviation, 95 % interval."""
     if not seen.n:
         return NONE
-    mean, std, low, high = (
-        _number(metric, v) for v in (seen.mean, seen.std, seen.low, seen.high)
-    )
-    return f"{mean} ± {std} [{low}, {high}]" if seen.n > 1 else mean
+    values = (seen.mean, seen.std, seen.low, seen.high)
+    mean, std, low, high = _numbers(metric, values, seen.std)
+    return f"{mean}{NB}±{NB}{std} [{low},{NB}{high}]" if seen.n > 1 else mean
 
 
 def _told(study: StudyRecord, arms: Sequence[Arm]) -> list[str]:
@@ -162,22 +162,28 @@ def _difference(arm: Arm, reference: Arm | None, metric: str) -> str:
     if not found.spread.n:
         return "no seed finished in both"
     seen = found.spread
-    mean, low, high = (
-        _signed(metric, value) for value in (seen.mean, seen.low, seen.high)
-    )
-    interval = f" [{low}, {high}]" if seen.n > 1 else ", one seed"
+    ends = (seen.mean, seen.low, seen.high)
+    texts = _numbers(metric, ends, seen.std)
+    signs = ["" if value < 0 else "+" for value in ends]
+    mean, low, high = (a + b for a, b in zip(signs, texts, strict=True))
+    interval = f" [{low},{NB}{high}]" if seen.n > 1 else ", one seed"
     return f"{mean}{interval}: {found.words}"
 
 
-def _number(metric: str, value: float) -> str:
-    if not math.isfinite(value):
-        return NONE
-    return f"{shown_value(metric, value):{'.2f' if is_share(metric) else '.4g'}}"
-
-
-def _signed(metric: str, value: float) -> str:
-    text = _number(metric, abs(value))
-    return f"+{text}" if value >= 0 else f"−{text}"
+def _numbers(metric: str, values: Sequence[float], std: float) -> list[str]:
+    """Numbers to the second digit of their spread; accuracies to 0.01 %."""
+    form = ".2f"
+    if not is_share(metric):
+        size = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
+        is_plain = 1e-3 <= size < 1e5 and std > 1e-6 * size
+        places = 1 - math.floor(math.log10(std)) if is_plain else 0
+        form = f".{max(0, places)}f" if is_plain else ".3g"
+    return [
+        f"{shown_value(metric, v):{form}}".replace("-", "−")
+        if math.isfinite(v)
+        else NONE
+        for v in values
+    ]
 
 
 def _plain(text: str) -> str:

@@ -4,6 +4,10 @@ The global batch of a step is the same whatever the number of ranks and of accum
 pieces: each takes its slice of it, and the mean of their gradients is the batch's.
 """
 
+# torch has few types here:
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+import warnings
+from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from typing import Any, Literal, cast
 
@@ -13,8 +17,8 @@ from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 
 from acprop.tasks import nets
-from acprop.tasks.data import Images, load, split
-from acprop.tasks.data.augment import augmented, normalised
+from acprop.tasks.data import share
+from acprop.tasks.feed import Feed, feed
 from acprop.tasks.task import Metrics, OptimizerFactory, Target, stream
 
 EVALUATION_BATCH = 500
@@ -26,7 +30,8 @@ class VisionSettings:
 
     n_train, n_test: None is all there are; otherwise so many of them.
     n_validation: held out of the training set, for selection.
-    size: side to which images are resized; None leaves them.
+    size: side to which images are resized; None leaves them, and cuts pictures in
+        folders to 224.
     accumulate: into how many pieces a rank cuts its part of the batch.
     second_moment: also record the mean of the optimizer's second-moment buffer.
     """
@@ -72,21 +77,22 @@ class VisionTask:
         self.settings, self.device = settings, device
         self.name = f"vision/{settings.dataset}-{settings.net}"
         self.target = Target("val_accuracy", "max")
-        self.images: Images = split(
-            load(settings.dataset),
-            n_validation=settings.n_validation,
+        self.feed = feed(
+            settings.dataset,
             n_train=settings.n_train,
+            n_validation=settings.n_validation,
             n_test=settings.n_test,
+            size=settings.size or 224,
         )
 
     @property
     def source(self) -> dict[str, Any]:
         """Where the bytes came from."""
-        return {self.settings.dataset: self.images.source}
+        return {self.settings.dataset: self.feed.source}
 
     def begin(self, seed: int, optimizer: OptimizerFactory) -> "VisionSession":
         """Same seed: same weights and data order for every optimizer."""
-        return VisionSession(self.settings, self.images, seed, optimizer, self.device)
+        return VisionSession(self.settings, self.feed, seed, optimizer, self.device)
 
 
 class VisionSession:
@@ -95,17 +101,13 @@ class VisionSession:
     def __init__(
         self,
         settings: VisionSettings,
-        images: Images,
+        feed: Feed,
         seed: int,
         optimizer: OptimizerFactory,
         device: str,
     ) -> None:
-        self.settings, self.images, self.seed, self.device = (
-            settings,
-            images,
-            seed,
-            device,
-        )
+        self.settings, self.feed, self.seed = settings, feed, seed
+        self.device = device
         self.rank, self.world = _place()
         pieces = self.world * settings.accumulate
         if settings.batch % pieces:
@@ -113,17 +115,17 @@ class VisionSession:
                 f"batch must be a multiple of ranks × accumulate = {pieces}, got "
                 f"{settings.batch}"
             )
-        self.net = _network(settings, images, seed).to(device)
+        self.net: nn.Module = _network(settings, feed, seed).to(device)
         if settings.channels_last:
-            self.net = self.net.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+            _to_channels_last(self.net)
         self.model = self._wrapped(self.net)
         self.optimizer = optimizer(self.net)
         self.needs_graph = optimizer.needs_graph
         self.initial_lr = [group["lr"] for group in self.optimizer.param_groups]
-        self.steps_per_epoch = len(images.train_x) // settings.batch
+        self.steps_per_epoch = feed.n_train // settings.batch
         if not self.steps_per_epoch:
             raise ValueError(
-                f"batch must be at most the {len(images.train_x)} training images, "
+                f"batch must be at most the {feed.n_train} training images, "
                 f"got {settings.batch}"
             )
         self.step = 0
@@ -166,15 +168,15 @@ class VisionSession:
         return {"loss": float(_mean(total))}
 
     def _backward(self, loss: Tensor, *, synchronise: bool) -> None:
-        if isinstance(self.model, DistributedDataParallel) and not synchronise:
-            with self.model.no_sync():
-                loss.backward(create_graph=self.needs_graph)
-        else:
+        with ExitStack() as stack:
+            if isinstance(self.model, DistributedDataParallel) and not synchronise:
+                stack.enter_context(self.model.no_sync())
+            if self.needs_graph:  # torch warns of the cycle; zero_grad breaks it
+                stack.enter_context(warnings.catch_warnings())
+                warnings.filterwarnings("ignore", "Using backward.*create_graph")
             loss.backward(create_graph=self.needs_graph)
 
     def _logits(self, x: Tensor) -> Tensor:
-        if self.settings.channels_last:
-            x = x.contiguous(memory_format=torch.channels_last)
         kind = self.device.split(":")[0]
         with torch.autocast(kind, torch.bfloat16, enabled=self.settings.autocast):
             return self.model(x).float()
@@ -185,57 +187,52 @@ class VisionSession:
         epoch, place = divmod(self.step, self.steps_per_epoch)
         if place == 0 or not len(self.order):
             order = torch.Generator().manual_seed(stream(self.seed, "order", epoch))
-            self.order = torch.randperm(len(self.images.train_x), generator=order)
+            self.order = torch.randperm(self.feed.n_train, generator=order)
         batch = self.order[place * s.batch : (place + 1) * s.batch]
-        share = s.batch // self.world
-        mine = slice(self.rank * share, (self.rank + 1) * share)
-        x, y = self.images.train_x[batch[mine]], self.images.train_y[batch[mine]]
-        if s.augment:
-            # Drawn for the whole batch, so that a rank sees the numbers of its slice.
-            draw = torch.Generator().manual_seed(stream(self.seed, "crop", self.step))
-            x = augmented(x, draw, n=s.batch, part=mine)
-        x = self._prepared(x)
-        y = y.to(self.device)
-        return list(
-            zip(x.chunk(s.accumulate), y.chunk(s.accumulate), strict=True)
+        # Drawn for the whole batch, so that a rank sees the numbers of its slice.
+        draw = torch.Generator().manual_seed(stream(self.seed, "crop", self.step))
+        mine = share(s.batch, self.rank, self.world)
+        x, y = self.feed.training(
+            batch, draw if s.augment else None, n=s.batch, part=mine
         )
+        x, y = self._prepared(x), y.to(self.device)
+        return list(zip(x.chunk(s.accumulate), y.chunk(s.accumulate), strict=True))
 
     def _prepared(self, x: Tensor) -> Tensor:
-        x = normalised(x, self.images).to(self.device)
-        if self.settings.size is not None:
-            shape = (self.settings.size, self.settings.size)
-            x = nn.functional.interpolate(x, shape, mode="bilinear")
+        x, size = x.to(self.device), self.settings.size
+        if size is not None and x.shape[-1] != size:
+            x = nn.functional.interpolate(x, (size, size), mode="bilinear")
+        if self.settings.channels_last:
+            x = x.contiguous(memory_format=torch.channels_last)
         return x
 
     def evaluate(self) -> Metrics:
-        """What the epoch came to; test accuracy is for the curves, never for choosing."""
-        sums = _total(self.sums)
-        self.sums.zero_()
+        """What the epoch came to; the test set is for curves, never for choosing."""
+        sums, self.sums = _total(self.sums), torch.zeros_like(self.sums)
         out = {
             "train_loss": float(sums[0] / sums[2]),
             "train_accuracy": float(sums[1] / sums[2]),
             "samples": float(sums[2]),
         }
-        loss, accuracy = self._judge(self.images.val_x, self.images.val_y)
-        out |= {"val_loss": loss, "val_accuracy": accuracy}
-        loss, accuracy = self._judge(self.images.test_x, self.images.test_y)
-        out |= {"test_loss": loss, "test_accuracy": accuracy}
+        for part in ("val", "test"):
+            loss, accuracy = self._judge(part)
+            out |= {f"{part}_loss": loss, f"{part}_accuracy": accuracy}
         if self.settings.second_moment:
             out["second_moment"] = second_moment(self.optimizer)
         return out
 
     @torch.no_grad()
-    def _judge(self, x: Tensor, y: Tensor) -> tuple[float, float]:
+    def _judge(self, part: str) -> tuple[float, float]:
         self.net.eval()
+        n, size = self.feed.parts[part], EVALUATION_BATCH
         sums = torch.zeros(2, dtype=torch.float64)
-        for i in range(self.rank, -(-len(x) // EVALUATION_BATCH), self.world):
-            part = slice(i * EVALUATION_BATCH, (i + 1) * EVALUATION_BATCH)
-            logits = self.net(self._prepared(x[part])).float()
-            target = y[part].to(self.device)
-            loss = cross_entropy(logits, target, reduction="sum")
-            right = (logits.argmax(1) == target).sum()
+        for i in range(self.rank, -(-n // size), self.world):
+            x, y = self.feed.judged(part, slice(i * size, (i + 1) * size))
+            logits, y = self.net(self._prepared(x)).float(), y.to(self.device)
+            loss = cross_entropy(logits, y, reduction="sum")
+            right = (logits.argmax(1) == y).sum()
             sums += torch.tensor([float(loss), float(right)], dtype=torch.float64)
-        sums = _total(sums) / len(x)
+        sums = _total(sums) / n
         return float(sums[0]), float(sums[1])
 
     def state_dict(self) -> dict[str, Any]:
@@ -273,19 +270,26 @@ def second_moment(optimizer: torch.optim.Optimizer) -> float:
     return total / n if n else float("nan")
 
 
-def _network(settings: VisionSettings, images: Images, seed: int) -> nn.Module:
-    channels, height, width = images.train_x.shape[1:]
+def _network(settings: VisionSettings, feed: Feed, seed: int) -> nn.Module:
+    channels, height, width = feed.shape
     side = settings.size
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream(seed, "weights"))
         return nets.build(
             settings.net,
-            n_classes=images.n_classes,
+            n_classes=feed.n_classes,
             image=(channels, side or height, side or width),
             stem=settings.stem,
             width=settings.width,
             depth=settings.depth,
         )
+
+
+def _to_channels_last(net: nn.Module) -> None:
+    for module in net.modules():
+        if isinstance(module, nn.Conv2d):
+            weight = module.weight
+            weight.data = weight.data.contiguous(memory_format=torch.channels_last)
 
 
 def _place() -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """From a name and settings to an optimizer; and the list of what there is."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -46,8 +46,7 @@ def resolved(name: str, settings: Mapping[str, Any] | None = None) -> Settings:
         if inner not in INNER:
             raise ValueError(f"inner must be one of {', '.join(INNER)}, got {inner!r}")
         allowed = {**INNER[inner].defaults, **allowed}
-        # lr and the kind of decay are the wrapped optimizer's business.
-        return checks.check(INNER[inner], allowed, given)
+        entry = replace(INNER[inner], name=f"{name} over {inner}")
     return checks.check(entry, allowed, given)
 
 

@@ -88,7 +88,8 @@ OURS = (
         ),
         space=PAPER_ADAPTIVE,
         space_from=PAPER,
-        note='its own paper proposes delay 10 and reduction "max"',
+        note='its own paper proposes delay 10 and reduction "max"; beta1 weighs the '
+        "newest `delay` gradients, so it does nothing at 1",
         decay="either",
     ),
     Entry(

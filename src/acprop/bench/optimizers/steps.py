@@ -1,5 +1,7 @@
-"""What some libraries' optimizers need around a step, as hooks: wrapped, not changed."""
+"""What some libraries' optimizers need around a step, as hooks: wrapped, unchanged."""
 
+# torch.random has no types:
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
 from contextlib import ExitStack
 from typing import Any
 
@@ -18,7 +20,7 @@ def keep_gradients(optimizer: Optimizer) -> None:
     def before(optimizer: Optimizer, *_: object) -> None:
         kept.clear()
         for group in optimizer.param_groups:
-            if group["weight_decay"] == 0:
+            if group["weight_decay"] == 0 or not _is_coupled(group):
                 continue
             for param in group["params"]:
                 if param.grad is not None:
@@ -107,6 +109,12 @@ def keep_found_lr(optimizer: Optimizer) -> None:
             group["lr"] = lr
 
     _around(optimizer, before, after)
+
+
+def _is_coupled(group: dict[str, Any]) -> bool:
+    if "weight_decay_type" in group:  # Apollo's
+        return group["weight_decay_type"] == "l2"
+    return not group["weight_decouple"]
 
 
 def _around(optimizer: Optimizer, before: Any, after: Any) -> None:

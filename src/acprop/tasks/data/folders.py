@@ -1,7 +1,7 @@
 """ImageNet as a folder of pictures: listed once, decoded when they are needed.
 
-    FOLDER/train/<class>/*.JPEG
-    FOLDER/val/<class>/*.JPEG
+FOLDER/train/<class>/*.JPEG
+FOLDER/val/<class>/*.JPEG
 """
 
 # Pillow and numpy give what they give:

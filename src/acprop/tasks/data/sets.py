@@ -137,9 +137,7 @@ FASHION = Dataset(
         "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
     ),
     official=(
-        Official(
-            "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/", IDX_GZ
-        ),
+        Official("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/", IDX_GZ),
         Official(
             "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
             IDX_GZ,

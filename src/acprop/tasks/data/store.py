@@ -15,11 +15,11 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from acprop.tasks.data.convert import sha256_of
 from acprop.tasks.data.sets import DataError, Dataset, describe
@@ -47,20 +47,23 @@ def source_of(name: str, cache: Path | None = None) -> dict[str, Any]:
     path = folder_of(name, cache) / SOURCE
     try:
         source = json.loads(path.read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise DataError(
             f"{name} must be fetched before it is used, got no {path}; "
             f"run acprop data fetch {name}"
         ) from None
     except ValueError:
+        source = None
+    if not isinstance(source, dict) or "origin" not in source:
         raise DataError(
-            f"{path} must be JSON, got something else; run acprop data fetch {name}"
-        ) from None
-    return source
+            f"{path} must say where the set came from, got something else; "
+            f"run acprop data fetch {name}"
+        )
+    return cast(dict[str, Any], source)
 
 
 def is_present(name: str, cache: Path | None = None) -> bool:
-    """Are all files there, of the right size? Cheap: nothing is read but source.json."""
+    """Are all files there, of the right size? Cheap: only source.json is read."""
     data, folder = describe(name), folder_of(name, cache)
     try:
         source = source_of(name, cache)
@@ -98,7 +101,7 @@ def damage(data: Dataset, cache: Path | None = None) -> list[str]:
 @contextmanager
 def locked(
     data: Dataset, cache: Path | None, waiting: Callable[[], None]
-) -> Iterator[None]:
+) -> Generator[None]:
     """Hold the set's lock; ``waiting`` is called if another process has it.
 
     The lock dies with its process, however that ends. The file itself stays: removing
@@ -125,7 +128,7 @@ def locked(
 
 
 @contextmanager
-def workshop(data: Dataset, cache: Path | None = None) -> Iterator[Path]:
+def workshop(data: Dataset, cache: Path | None = None) -> Generator[Path]:
     """A hidden folder on the cache's own disk, gone at the end."""
     folder = tempfile.mkdtemp(prefix=f".{data.name}-", dir=cache_folder(cache))
     try:
@@ -151,10 +154,11 @@ def install(
     wanted = {file.name: file for file in data.files}
     for name, content in contents:
         found = hashlib.sha256(content).hexdigest()
-        if found != wanted[name].sha256:
+        file = wanted[name]
+        if found != file.sha256:
             raise DataError(
-                f"{name} must have sha256 {wanted[name].sha256[:12]}…, got {found[:12]}…"
-                f" ({len(content)} bytes of {wanted[name].n_bytes})"
+                f"{name} must have sha256 {file.sha256[:12]}…, got {found[:12]}… "
+                f"({len(content)} bytes of {file.n_bytes})"
             )
         _write(new / name, content)
     missing = [name for name in wanted if not (new / name).exists()]

@@ -1,0 +1,94 @@
+"""Data sets with checksums, their cache, and what happens to an image before a network.
+
+    fetch("cifar10")
+    images = load("cifar10")
+
+Names are loaded when they are first used: listing or fetching a set needs no torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from acprop.tasks.data.augment import (
+        Crops,
+        augmented,
+        crop_and_flip,
+        draw_crops,
+        normalised,
+    )
+    from acprop.tasks.data.fetching import fetch, verify
+    from acprop.tasks.data.images import Folders, Images, load, load_folders
+    from acprop.tasks.data.pictures import Boxes, ImageFolder, draw_boxes
+    from acprop.tasks.data.sampling import (
+        batches,
+        hold_out,
+        share,
+        split,
+    )
+    from acprop.tasks.data.sets import NAMES, DataError, Dataset, describe
+    from acprop.tasks.data.store import cache_folder, folder_of, is_present, source_of
+
+_HOME = {
+    "Crops": "augment",
+    "crop_and_flip": "augment",
+    "draw_crops": "augment",
+    "normalised": "augment",
+    "augmented": "augment",
+    "batches": "sampling",
+    "hold_out": "sampling",
+    "share": "sampling",
+    "split": "sampling",
+    "fetch": "fetching",
+    "verify": "fetching",
+    "Folders": "images",
+    "Images": "images",
+    "load": "images",
+    "load_folders": "images",
+    "Boxes": "pictures",
+    "ImageFolder": "pictures",
+    "draw_boxes": "pictures",
+    "NAMES": "sets",
+    "DataError": "sets",
+    "Dataset": "sets",
+    "describe": "sets",
+    "cache_folder": "store",
+    "folder_of": "store",
+    "is_present": "store",
+    "source_of": "store",
+}
+
+__all__ = [
+    "NAMES",
+    "Boxes",
+    "Crops",
+    "DataError",
+    "Dataset",
+    "Folders",
+    "ImageFolder",
+    "Images",
+    "augmented",
+    "batches",
+    "cache_folder",
+    "crop_and_flip",
+    "describe",
+    "draw_boxes",
+    "draw_crops",
+    "fetch",
+    "folder_of",
+    "hold_out",
+    "is_present",
+    "load",
+    "load_folders",
+    "normalised",
+    "share",
+    "source_of",
+    "split",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'acprop.tasks.data' has no attribute {name!r}")
+    return getattr(import_module(f"acprop.tasks.data.{_HOME[name]}"), name)

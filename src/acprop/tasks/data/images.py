@@ -1,0 +1,170 @@
+"""A set of small images, whole in memory, straight from the binary files.
+
+idx        16 or 8 bytes of header, big-endian, then the bytes
+cifar10    records of 1 label and 3072 bytes: R, G, B, each row by row
+cifar100   records of 1 coarse label, 1 fine label and 3072 bytes
+"""
+
+# numpy gives what it gives:
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from acprop.tasks.data import store
+from acprop.tasks.data.pictures import ImageFolder
+from acprop.tasks.data.sets import DataError, Dataset, describe
+
+Pair = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Images:
+    """uint8 images [N, C, H, W] with int64 labels; mean and std of pixels / 255.
+
+    val_x, val_y: none until ``split`` holds them out of the training set.
+    source: route, origin, checksums and time, as the cache recorded them.
+    """
+
+    name: str
+    train_x: Tensor
+    train_y: Tensor
+    val_x: Tensor
+    val_y: Tensor
+    test_x: Tensor
+    test_y: Tensor
+    n_classes: int
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    source: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Folders:
+    """ImageNet: the same questions, but images are decoded when they are asked for."""
+
+    name: str
+    train: ImageFolder
+    test: ImageFolder
+    n_classes: int
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    source: dict[str, Any]
+
+    @property
+    def train_y(self) -> Tensor:
+        return self.train.labels
+
+    @property
+    def test_y(self) -> Tensor:
+        return self.test.labels
+
+
+def load(name: str, *, cache: Path | None = None) -> Images:
+    """Read a fetched set into memory. Sizes are checked, bytes by ``verify``."""
+    data = describe(name)
+    if data.form == "folders":
+        raise ValueError(
+            f"name must be a set that fits in memory, got {name!r}; use load_folders"
+        )
+    source = store.source_of(name, cache)
+    if not store.is_present(name, cache):
+        raise DataError(
+            f"{name} must be whole, got files that are missing or too short in "
+            f"{store.folder_of(name, cache)}; run acprop data fetch {name}"
+        )
+    (train_x, train_y), (test_x, test_y) = _read(data, store.folder_of(name, cache))
+    mean, std = data.mean, data.std
+    if mean is None or std is None:
+        mean, std = moments(train_x)
+    return Images(
+        name=name,
+        train_x=train_x,
+        train_y=train_y,
+        val_x=train_x[:0],
+        val_y=train_y[:0],
+        test_x=test_x,
+        test_y=test_y,
+        n_classes=data.n_classes,
+        mean=mean,
+        std=std,
+        source=source,
+    )
+
+
+def load_folders(name: str = "imagenet", *, cache: Path | None = None) -> Folders:
+    """List a set that stays in its folder of pictures."""
+    data = describe(name)
+    if data.form != "folders" or data.mean is None or data.std is None:
+        raise ValueError(f"name must be a set of folders, got {name!r}; use load")
+    source = store.source_of(name, cache)
+    train, test = (
+        ImageFolder(Path(source["origin"], part)) for part in ("train", "val")
+    )
+    n_classes = len(train.classes)
+    return Folders(name, train, test, n_classes, data.mean, data.std, source)
+
+
+def moments(x: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and standard deviation of x / 255 per channel, from a histogram: exact."""
+    means: list[float] = []
+    stds: list[float] = []
+    values = torch.arange(256, dtype=torch.float64) / 255
+    for channel in x.unbind(1):
+        share = torch.bincount(channel.reshape(-1), minlength=256).double()
+        share /= share.sum()
+        mean = (share * values).sum()
+        means.append(mean.item())
+        stds.append((share * (values - mean) ** 2).sum().sqrt().item())
+    return tuple(means), tuple(stds)
+
+
+def _read(data: Dataset, folder: Path) -> tuple[Pair, Pair]:
+    paths = [folder / file.name for file in data.files]
+    if data.form == "idx":
+        images, labels, test_images, test_labels = (_idx(path) for path in paths)
+        return (
+            (images.unsqueeze(1), labels.long()),
+            (test_images.unsqueeze(1), test_labels.long()),
+        )
+    n_labels = 1 if data.form == "cifar10" else 2
+    return _records(paths[:-1], n_labels), _records(paths[-1:], n_labels)
+
+
+def _idx(path: Path) -> Tensor:
+    """The header is 0, 0, 8 (bytes), the number of axes, and the length of each."""
+    with path.open("rb") as stream:
+        magic = stream.read(4)
+        if len(magic) < 4 or magic[:3] != b"\0\0\x08":
+            raise DataError(
+                f"{path} must be an idx file of bytes, got {magic.hex()!r} at its start"
+            )
+        shape = np.fromfile(stream, ">u4", count=magic[3]).astype(int)
+        values = np.fromfile(stream, np.uint8)
+    if values.size != shape.prod():
+        raise DataError(f"{path} must hold {shape.prod()} bytes, got {values.size}")
+    return torch.from_numpy(values.reshape(shape))
+
+
+def _records(paths: Sequence[Path], n_labels: int) -> Pair:
+    """Labels (the last of each record: the fine one) and images of some batches."""
+    length = n_labels + 3072
+    sizes = [path.stat().st_size // length for path in paths]
+    x = np.empty((sum(sizes), 3072), np.uint8)
+    y = np.empty(sum(sizes), np.int64)
+    begin = 0
+    for path, n in zip(paths, sizes, strict=True):
+        records = np.fromfile(path, np.uint8)
+        if records.size != n * length:
+            raise DataError(f"{path} must be records of {length} bytes, got a rest")
+        records = records.reshape(n, length)
+        y[begin : begin + n] = records[:, n_labels - 1]
+        x[begin : begin + n] = records[:, n_labels:]
+        begin += n
+    return torch.from_numpy(x).view(-1, 3, 32, 32), torch.from_numpy(y)

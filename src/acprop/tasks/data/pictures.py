@@ -1,0 +1,118 @@
+"""Pictures of any size to tensors of one size, with Pillow.
+
+For testing, the short side is scaled to 8/7 of the size (256 for 224) and the middle is
+cut out. For training, a box of random area and shape is cut out and scaled (Szegedy et
+al. 2015): area a share in [0.08, 1] of the picture, width/height in [3/4, 4/3] evenly
+in the logarithm, ten tries until it fits, and the middle if none does.
+"""
+
+# Pillow and numpy give what they give:
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Generator, Tensor
+
+from acprop.tasks.data.folders import listing
+
+N_TRIES = 10
+AREA = (0.08, 1.0)
+LOG_RATIO = (math.log(3 / 4), math.log(4 / 3))
+Box = tuple[float, float, float, float]
+
+
+class Boxes(NamedTuple):
+    """Random numbers for a batch: per picture ten tries of four, and the flip."""
+
+    numbers: Tensor  # [B, 10, 4] in [0, 1): area, shape, top, left
+    flip: Tensor  # [B] bool
+
+    def take(self, rows: slice) -> "Boxes":
+        """The part of the global batch that a rank works on."""
+        return Boxes(self.numbers[rows], self.flip[rows])
+
+
+def draw_boxes(n: int, *, generator: Generator) -> Boxes:
+    numbers = torch.rand(n, N_TRIES, 4, generator=generator)
+    return Boxes(numbers, torch.rand(n, generator=generator) < 0.5)
+
+
+class ImageFolder:
+    """The pictures under folder/<class>/, with the class's number as the label."""
+
+    def __init__(self, folder: Path) -> None:
+        found = listing(folder)
+        self.folder = folder
+        self.classes = tuple(name for name, _ in found)
+        self.files = [f"{name}/{picture}" for name, some in found for picture in some]
+        counts = torch.tensor([len(some) for _, some in found])
+        self.labels = torch.arange(len(found)).repeat_interleave(counts)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def read(
+        self,
+        rows: Tensor,
+        *,
+        size: int = 224,
+        boxes: Boxes | None = None,
+        n_threads: int = 1,
+    ) -> Tensor:
+        """uint8 [B, 3, size, size]: random boxes if given, else the middle.
+
+        Threads help: Pillow decodes outside the interpreter's lock.
+        """
+        out = torch.empty(len(rows), 3, size, size, dtype=torch.uint8)
+
+        def one(i: int) -> None:
+            with Image.open(self.folder / self.files[int(rows[i])]) as opened:
+                picture = opened.convert("RGB")
+            tries = None if boxes is None else boxes.numbers[i].tolist()
+            pixels = np.array(_scaled(picture, size, tries))
+            x = torch.from_numpy(pixels).permute(2, 0, 1)
+            out[i] = x.flip(-1) if boxes is not None and boxes.flip[i] else x
+
+        if n_threads == 1:
+            for i in range(len(rows)):
+                one(i)
+        else:
+            with ThreadPoolExecutor(n_threads) as pool:
+                list(pool.map(one, range(len(rows))))
+        return out
+
+
+def _scaled(
+    picture: Image.Image, size: int, tries: Sequence[Sequence[float]] | None
+) -> Image.Image:
+    if tries is None:
+        box = middle(picture.width, picture.height, share=7 / 8)
+    else:
+        box = random_box(picture.width, picture.height, tries)
+    return picture.resize((size, size), Image.Resampling.BILINEAR, box=box)
+
+
+def middle(width: int, height: int, *, share: float = 1.0) -> Box:
+    """The square in the middle whose side is this share of the short side."""
+    side = min(width, height) * share
+    left, top = (width - side) / 2, (height - side) / 2
+    return left, top, left + side, top + side
+
+
+def random_box(width: int, height: int, tries: Sequence[Sequence[float]]) -> Box:
+    """The first of the tries that fits; the middle square if none does."""
+    for area, shape, down, right in tries:
+        pixels = width * height * (AREA[0] + (AREA[1] - AREA[0]) * area)
+        ratio = math.exp(LOG_RATIO[0] + (LOG_RATIO[1] - LOG_RATIO[0]) * shape)
+        w, h = round(math.sqrt(pixels * ratio)), round(math.sqrt(pixels / ratio))
+        if 0 < w <= width and 0 < h <= height:
+            left, top = int(right * (width - w + 1)), int(down * (height - h + 1))
+            return left, top, left + w, top + h
+    return middle(width, height)

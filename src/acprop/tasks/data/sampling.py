@@ -1,0 +1,124 @@
+"""Which images are trained on, which select, and in which order they come.
+
+Two streams of random numbers: one shuffles, one augments. Both are drawn for the global
+batch, whoever asks, so that two ranks with half a batch each see what one rank with
+the whole batch sees.
+"""
+
+# torch's tolist and split have no types:
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+from torch import Generator, Tensor
+
+from acprop.tasks.data.augment import augmented, normalised
+from acprop.tasks.data.images import Images
+
+SPLIT_SEED = 2021  # of no run: every run holds out the same images
+
+
+def split(
+    images: Images,
+    n_validation: int,
+    *,
+    n_train: int | None = None,
+    n_test: int | None = None,
+    seed: int = SPLIT_SEED,
+) -> Images:
+    """Hold n_validation images out of the training set, and keep so many of the rest.
+
+    Every part has its share of every class. What is held out does not depend on
+    n_train; None keeps all.
+    """
+    kept, held = hold_out(images.train_y, n_validation, seed=seed)
+    if n_train is not None:
+        kept = kept[_chosen("n_train", images.train_y[kept], n_train, seed)]
+    tested = torch.arange(len(images.test_y))
+    if n_test is not None:
+        tested = _chosen("n_test", images.test_y, n_test, seed)
+    return replace(
+        images,
+        train_x=images.train_x.index_select(0, kept),
+        train_y=images.train_y[kept],
+        val_x=images.train_x.index_select(0, held),
+        val_y=images.train_y[held],
+        test_x=images.test_x.index_select(0, tested),
+        test_y=images.test_y[tested],
+    )
+
+
+def _chosen(argument: str, labels: Tensor, n: int, seed: int) -> Tensor:
+    if not 0 < n <= len(labels):
+        raise ValueError(f"{argument} must be in [1, {len(labels)}], got {n}")
+    return hold_out(labels, n, seed=seed)[1]
+
+
+def hold_out(
+    labels: Tensor, n_held: int, *, seed: int = SPLIT_SEED
+) -> tuple[Tensor, Tensor]:
+    """Rows to keep and rows to hold out, ascending, the same share of every class.
+
+    Shares that are no whole number are rounded down, and the classes with the largest
+    remainders (on a tie the lower class) give one more, until the sum is right.
+    """
+    n = len(labels)
+    if not 0 <= n_held <= n:
+        raise ValueError(f"n_validation must be in [0, {n}], got {n_held}")
+    generator = Generator().manual_seed(seed)
+    counts = torch.bincount(labels)
+    wanted = counts * n_held // n
+    by_remainder = (counts * n_held % n).sort(descending=True, stable=True).indices
+    wanted[by_remainder[: n_held - int(wanted.sum())]] += 1
+    is_held = torch.zeros(n, dtype=torch.bool)
+    for label, n_of_class in enumerate(wanted.tolist()):
+        rows = (labels == label).nonzero().flatten()
+        shuffled = rows[torch.randperm(len(rows), generator=generator)]
+        is_held[shuffled[:n_of_class]] = True
+    return (~is_held).nonzero().flatten(), is_held.nonzero().flatten()
+
+
+def share(batch_size: int, rank: int, n_ranks: int) -> slice:
+    """The rows of a global batch that belong to a rank."""
+    if n_ranks < 1 or batch_size % n_ranks:
+        raise ValueError(
+            f"batch_size must be a multiple of the number of ranks, got {batch_size} "
+            f"for {n_ranks}"
+        )
+    if not 0 <= rank < n_ranks:
+        raise ValueError(f"rank must be in [0, {n_ranks}), got {rank}")
+    size = batch_size // n_ranks
+    return slice(rank * size, (rank + 1) * size)
+
+
+def batches(
+    images: Images,
+    batch_size: int,
+    *,
+    order: Generator,
+    augmentation: Generator | None,
+    rank: int = 0,
+    n_ranks: int = 1,
+    start: int = 0,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """One epoch of training: this rank's normalised images and labels.
+
+    What does not fill a batch is left out. Numbers are drawn for a batch when it is
+    asked for, never ahead, so an epoch can be taken up after batch i: ``order`` in the
+    state it had when the epoch began, ``augmentation`` in the state it has now,
+    start = i. Without ``augmentation`` the images stay as they are.
+    """
+    n = len(images.train_y)
+    if not 0 < batch_size <= n:
+        raise ValueError(f"batch_size must be in [1, {n}], got {batch_size}")
+    mine = share(batch_size, rank, n_ranks)
+    rows = torch.randperm(n, generator=order)
+    for chosen in rows.split(batch_size)[start : n // batch_size]:
+        here = chosen[mine]
+        # index_select copies whole images; x[here] would go byte by byte
+        x = images.train_x.index_select(0, here)
+        if augmentation is not None:
+            x = augmented(x, augmentation, n=batch_size, part=mine)
+        yield normalised(x, images), images.train_y[here]

@@ -1,0 +1,180 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from acprop.report.statistics import (
+    arms_of,
+    best,
+    brief,
+    compare,
+    describe,
+    is_higher_better,
+    over_seeds,
+    selection_metric,
+    spread,
+    varying,
+)
+
+from .made_runs import run, seeds, with_status
+
+RUNS = [*seeds("acprop", (0.7, 0.72, 0.74)), *seeds("adam", (0.6, 0.63, 0.63))]
+
+
+def arm(optimizer, finals, **settings):
+    (made,) = arms_of(seeds(optimizer, finals, **settings))
+    return made
+
+
+def test_runs_that_differ_in_nothing_but_the_seed_are_one_arm():
+    arms = arms_of([*RUNS[::-1], run("adam", 0, lr=0.5)])
+    assert [(a.optimizer, len(a.runs)) for a in arms] == [
+        ("adam", 3), ("acprop", 3), ("adam", 1),
+    ]  # fmt: skip
+    assert [r.seed for r in arms[0].runs] == [0, 1, 2]
+
+
+def test_a_seed_among_the_settings_does_not_part_an_arm():
+    runs = [replace(run(seed=s), settings={"lr": 0.1, "seed": s}) for s in (0, 1)]
+    (made,) = arms_of(runs)
+    assert len(made.runs) == 2
+
+
+def test_a_task_of_its_own_is_an_arm_of_its_own():
+    other = run(seed=1)
+    spec = {**other.spec, "task_settings": {"dataset": "cifar100", "width": 0.25}}
+    arms = arms_of([run(seed=0), replace(other, spec=spec)])
+    assert varying(arms) == ["dataset"]
+    assert [describe(a, ["dataset"]) for a in arms] == [
+        "ACProp, dataset = cifar10", "ACProp, dataset = cifar100",
+    ]  # fmt: skip
+
+
+def test_the_same_seed_twice_in_an_arm_is_refused():
+    twice = [run(seed=3), replace(run(seed=3), run="other")]
+    with pytest.raises(ValueError, match=r"runs must have a seed once .*, got 3 in"):
+        arms_of(twice)
+
+
+def test_the_interval_is_students():
+    values = np.random.default_rng(0).normal(3, 2, size=7)
+    found = spread(values)
+    expected = stats.t.interval(0.95, 6, values.mean(), stats.sem(values))
+    np.testing.assert_allclose((found.low, found.high), expected, rtol=1e-13)
+    assert (found.n, found.std) == (7, values.std(ddof=1))
+
+
+def test_about_95_of_100_intervals_hold_the_truth():
+    draws = np.random.default_rng(1).normal(size=(1000, 3))
+    found = [spread(values) for values in draws]
+    share = np.mean([s.low <= 0 <= s.high for s in found])
+    assert abs(share - 0.95) < 3 * math.sqrt(0.95 * 0.05 / 1000)
+
+
+def test_one_value_has_a_mean_and_no_spread():
+    found = spread([2.0, math.nan])
+    assert (found.n, found.mean) == (1, 2.0)
+    assert np.isnan([found.std, found.low, found.high]).all()
+
+
+def test_a_diverged_run_is_counted_and_not_in_the_mean():
+    (made,) = arms_of(with_status(seeds("adam", (0.5, 0.9, 0.7)), 1, "diverged"))
+    assert (made.n_diverged, made.n_stopped, len(made.runs)) == (1, 0, 3)
+    seen = over_seeds(made, "val_accuracy")
+    assert (seen.n, seen.mean) == (2, pytest.approx(0.6))
+
+
+@pytest.mark.parametrize("status", ["timeout", "error"])
+def test_a_run_that_was_stopped_is_no_divergence(status):
+    (made,) = arms_of(with_status(seeds("adam", (0.5, 0.9)), 1, status))
+    assert (made.n_diverged, made.n_stopped, len(made.done)) == (0, 1, 1)
+
+
+def test_better_follows_the_metrics_direction():
+    good, bad = arm("acprop", (0.7, 0.72, 0.74)), arm("adam", (0.6, 0.621, 0.64))
+    for metric in ("test_accuracy", "train_loss"):
+        assert compare(good, bad, metric).words == "better"
+        assert compare(bad, good, metric).words == "worse"
+
+
+def test_pairs_show_a_difference_that_means_hide():
+    """Seeds differ by 0.2, arms by 0.01: only the paired interval excludes zero."""
+    one, other = arm("acprop", (0.31, 0.511, 0.709)), arm("adam", (0.3, 0.5, 0.7))
+    ours, theirs = (over_seeds(a, "val_accuracy") for a in (one, other))
+    assert ours.low < theirs.mean < ours.high
+    assert compare(one, other, "val_accuracy").words == "better"
+
+
+def test_pairs_are_made_by_seed_and_of_finished_runs_only():
+    one = arms_of(with_status(seeds("acprop", (0.5, 0.6, 0.9)), 2, "diverged"))[0]
+    other = arms_of([run("adam", s, (v,)) for s, v in ((2, 0.1), (1, 0.5), (0, 0.4))])[
+        0
+    ]
+    found = compare(one, other, "val_accuracy").spread
+    assert (found.n, found.mean) == (2, pytest.approx(0.1))
+
+
+def test_one_seed_shows_no_difference():
+    found = compare(arm("acprop", (0.9,)), arm("adam", (0.1,)), "val_accuracy")
+    assert (found.spread.n, found.words) == (1, "no difference shown")
+
+
+def test_validation_chooses_whatever_the_test_says():
+    """The other one is far better on the test data, which must not matter."""
+    chosen = arm("adam", (0.7, 0.7), lr=0.1)
+    tempting = [
+        replace(r, final={**r.final, "test_accuracy": 0.99})
+        for r in seeds("adam", (0.69, 0.69), lr=0.2)
+    ]
+    assert best([*arms_of(tempting), chosen], "val_accuracy") == chosen
+
+
+def test_choosing_by_test_is_refused():
+    with pytest.raises(
+        ValueError, match=r"metric must be one of validation, .* got te"
+    ):
+        best(arms_of(RUNS), "test_accuracy")
+
+
+def test_a_falling_validation_metric_is_chosen_at_its_lowest():
+    def with_loss(optimizer, loss):
+        return replace(run(optimizer), final={"val_loss": loss})
+
+    arms = arms_of([with_loss("adam", 0.5), with_loss("sgd", 0.4)])
+    assert best(arms, "val_loss").optimizer == "sgd"
+
+
+def test_a_setting_that_lost_seeds_goes_behind_one_that_did_not():
+    shaky = arms_of(with_status(seeds("adam", (0.9, 0.9), lr=1.0), 0, "diverged"))
+    steady = arms_of(seeds("adam", (0.5, 0.5)))
+    assert best([*shaky, *steady], "val_accuracy") == steady[0]
+
+
+def test_the_selection_metric_is_accuracy_if_there_is_one():
+    assert selection_metric(RUNS) == "val_accuracy"
+    only = replace(run(), final={"val_loss": 1.0, "test_accuracy": 0.5})
+    assert selection_metric([only]) == "val_loss"
+    assert selection_metric([replace(run(), final={})]) is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "is_higher"),
+    [("test_accuracy", True), ("train_loss", False), ("wall_seconds", False)],
+)
+def test_which_way_a_metric_is_better(metric, is_higher):
+    assert is_higher_better(metric) is is_higher
+
+
+def test_betas_are_settings_of_their_own():
+    (made,) = arms_of([run(betas=[0.9, 0.999])])
+    assert (made.settings["beta1"], made.settings["beta2"]) == (0.9, 0.999)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1e-8, "1e-08"), (0.001, "0.001"), (True, "yes"), ([0.9, 1], "(0.9, 1)")],
+)
+def test_settings_are_brief(value, text):
+    assert brief(value) == text

@@ -1,0 +1,125 @@
+import math
+
+import pytest
+
+from acprop.report.statistics import spread
+from acprop.report.tables import markdown, spread_words, study_sentence, study_table
+
+from .made_runs import run, seeds, study, with_status
+
+NB = "\N{NO-BREAK SPACE}"
+COMPARED = [
+    *seeds("acprop", (0.7, 0.72, 0.74)),
+    *seeds("adam", (0.6, 0.62, 0.641)),
+    *seeds("sgd", (0.65, 0.8, 0.71)),
+]
+
+
+def plain(text):
+    return text.replace(NB, " ")
+
+
+def rows(runs, *args, every=False, **kwargs):
+    table = study_table(study(runs, *args, **kwargs), runs, every=every)
+    return [dict(zip(table.columns, map(plain, r), strict=True)) for r in table.rows]
+
+
+def test_a_row_has_mean_standard_deviation_and_interval():
+    acprop = rows(COMPARED)[0]
+    assert acprop["runs"] == "3"
+    assert acprop["test accuracy, %"] == "62.00 ± 2.00 [57.03, 66.97]"
+
+
+def test_differences_are_paired_and_judged():
+    found = [row["test accuracy, %: difference to ACProp"] for row in rows(COMPARED)]
+    assert found[0] == "reference"
+    assert found[1] == "−9.97 [−10.11, −9.82]: worse"
+    assert found[2].endswith("no difference shown")
+
+
+def test_runs_that_were_lost_are_said():
+    runs = with_status(seeds("adam", (0.5, 0.6, 0.7)), 1, "diverged")
+    assert rows(runs)[0]["runs"] == "2 of 3 finished; 1 of 3 diverged"
+
+
+def test_an_arm_without_a_result_has_a_row():
+    runs = [run("sgd", status="diverged"), run("acprop")]
+    sgd = rows(runs)[0]
+    assert sgd["test accuracy, %"] == "–"
+    assert sgd["test accuracy, %: difference to ACProp"] == "no seed finished in both"
+
+
+GRID = [
+    *seeds("adam", (0.6, 0.6), lr=0.1, eps=1e-8),
+    *seeds("adam", (0.7, 0.7), lr=0.2, eps=1e-8),
+]
+
+
+def test_the_table_of_a_heat_map_has_validations_choice_and_says_so():
+    (row,) = rows(GRID, "heatmap", ("lr", "eps"))
+    assert (row["lr"], row["eps"], row["validation accuracy, %"][:5]) == (
+        "0.2",
+        "1e-08",
+        "70.00",
+    )
+    table = study_table(study(GRID, "heatmap", ("lr", "eps")), GRID)
+    assert table.chosen_by == "val_accuracy"
+
+
+def test_every_setting_is_a_row_if_asked_for():
+    assert [row["lr"] for row in rows(GRID, every=True)] == ["0.1", "0.2"]
+
+
+def test_arms_are_compared_at_the_same_place_of_the_axes():
+    runs = [
+        run(o, s, (v + d,), lr=lr)
+        for o, d in (("acprop", 0.0), ("adam", -0.1))
+        for lr, v in ((0.1, 0.5), (0.2, 0.9))
+        for s in range(2)
+    ]
+    found = rows(runs, axes=("lr",))
+    column = "test accuracy, %: difference to ACProp"
+    assert [row[column][:6] for row in found[2:]] == ["−10.00", "−10.00"]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ((0.1234, 0.1334), "0.1284 ± 0.0071 [0.0649, 0.1919]"),
+        ((1.0e-8, 1.2e-8), "1.1e−08 ± 1.41e−09 [−1.71e−09, 2.37e−08]"),
+        ((0.5,), "0.5"),
+        ((0.5, 0.5), "0.5 ± 0 [0.5, 0.5]"),
+        ((math.nan,), "–"),
+    ],
+)
+def test_numbers_have_the_digits_that_their_spread_allows(values, words):
+    assert plain(spread_words("train_loss", spread(values))) == words
+
+
+def test_the_sentence_has_the_scale_the_note_and_the_numbers():
+    said = plain(study_sentence(study(COMPARED), COMPARED))
+    assert said.startswith("At smoke scale (2 of 200 epochs), final test accuracy, %")
+    assert "ACProp 62.00 ± 2.00; Adam" in said
+    assert said.count(".\n") == 0
+    assert said.endswith(".")
+
+
+def test_the_sentence_says_which_setting_and_how_many_were_lost():
+    runs = with_status(GRID[2:], 0, "diverged")
+    said = study_sentence(study([*GRID[:2], *runs]), [*GRID[:2], *runs])
+    assert "Adam (lr = 0.1) 50.00" in plain(said)
+    only = study_sentence(study(runs), runs)
+    assert "Adam (1 of 2 finished; 1 of 2 diverged) 60.00" in plain(only)
+
+
+def test_without_runs_there_is_nothing_to_say():
+    assert study_sentence(study([]), []) == ""
+    assert study_table(study([]), []).rows == ()
+
+
+def test_markdown_has_the_same_cells():
+    table = study_table(study(COMPARED), COMPARED)
+    lines = markdown(table).splitlines()
+    assert len(lines) == 2 + len(table.rows)
+    assert lines[0].split(" | ")[-1] == "test accuracy, %: difference to ACProp |"
+    assert lines[2] == "| " + " | ".join(table.rows[0]) + " |"
