@@ -2,7 +2,7 @@ import os
 import shutil
 import subprocess
 from html.parser import HTMLParser
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import matplotlib.image
 import pytest
@@ -109,7 +109,7 @@ def test_every_address_leads_to_a_file_beside_the_page_or_into_it(page, path):
     local = [a for a in page.addresses if not a.startswith(("#", "data:"))]
     assert len(local) >= 8
     for address in local:
-        assert (path.parent / unquote(address)).is_file(), address
+        assert (path.parent / unquote(urlsplit(address).path)).is_file(), address
     inside = [a.removeprefix("#") for a in page.addresses if a.startswith("#")]
     assert set(inside) <= set(page.ids)
 

@@ -25,7 +25,7 @@ from acprop.records import RunRecord
 Plain = dict[str, Any]
 
 
-class RunInUseError(RuntimeError):
+class RunInUseError(BlockingIOError):
     """Another process works on this run."""
 
 

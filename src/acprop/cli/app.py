@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from acprop.cli import bench, lab
+from acprop.cli import bench, data, doctor, lab, reproduce
 
 app = typer.Typer(
     help="ACProp and its family: the laboratory, the benchmark and the report.",
@@ -16,6 +16,9 @@ app = typer.Typer(
 )
 app.add_typer(lab.app, name="lab")
 app.add_typer(bench.app, name="bench")
+app.add_typer(data.app, name="data")
+app.command("reproduce")(reproduce.reproduce)
+app.command("doctor")(doctor.doctor)
 
 
 def _version(wanted: bool) -> None:
@@ -42,6 +45,8 @@ def run() -> None:
     except BrokenPipeError:  # `acprop … | head`
         sys.stderr.close()
         sys.exit(0)
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError, OSError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and type(error).__name__ != "DataError":
+            raise  # not a mistake of the user's
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)

@@ -4,6 +4,7 @@ import sys
 
 import tiny
 
+from acprop.tasks.data import routes
 from acprop.tasks.data.fetching import fetch
 from acprop.tasks.data.progress import Reporter
 
@@ -15,5 +16,6 @@ def say(bar, what, total=None):
 
 
 Reporter.say = say
+routes.N_RETRIES = 0
 tiny.register()
 fetch("tiny")

@@ -20,6 +20,20 @@ HALF = 'echo half > tiny-1.0.0.tgz; echo > "$here/begun"; cat "$here/go"'
 WAIT = f'echo x >> "$here/calls"; echo > "$here/begun"; cat "$here/go"; {PACK}'
 
 
+@pytest.fixture(autouse=True)
+def patience():
+    """A pipe to a process that is not there would wait for ever."""
+
+    def enough(*_):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, enough)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
 @pytest.fixture
 def tools(tmp_path):
     folder = tmp_path / "bin"
@@ -83,6 +97,7 @@ def test_if_the_first_of_two_is_killed_the_second_fetches(cache, tools):
     second.stdout.readline()
     first.send_signal(signal.SIGKILL)
     first.communicate()
+    (tools / "go").write_text("")  # the npm that has lost its parent
     (tools / "begun").read_text()
     (tools / "go").write_text("")
     _, complaint = second.communicate()

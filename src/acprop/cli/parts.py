@@ -1,0 +1,195 @@
+"""The parts of `acprop reproduce`: each finds what is done and does the rest."""
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TypeVar
+
+from acprop.bench.execute import Outcome, execute
+from acprop.bench.store import Store
+from acprop.bench.studies import Planned, Study
+from acprop.lab.claims import CLAIMS, verify
+from acprop.lab.figures import FIGURES
+from acprop.records import RunRecord, StudyRecord, Verdict, read, write
+from acprop.report.figures import draw
+from acprop.tasks.data import DataError, fetch
+
+Advance = Callable[[str, float], None]  # what is worked on, and how many seconds of it
+CLAIM_SECONDS, FIGURE_SECONDS = 0.5, 2.5  # on one core, for the time that is left
+
+
+@dataclass(slots=True)
+class Folder:
+    """Where everything goes.
+
+    Verdicts, figures and runs belong to one version of the code: another version
+    begins with none of them.
+    """
+
+    root: Path
+    version: str = field(default_factory=lambda: fingerprint())
+
+    def __post_init__(self) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+        mark = self.root / "version"
+        if not mark.exists() or mark.read_text("utf-8") != self.version:
+            for stale in ("verdicts", "figures", "runs"):
+                shutil.rmtree(self.root / stale, ignore_errors=True)
+            mark.write_text(self.version, "utf-8")
+
+    @property
+    def runs(self) -> Path:
+        """All training runs, by id."""
+        return self.root / "runs"
+
+    def verdict(self, claim: str) -> Path:
+        """A file for each claim: an interruption loses at most the one in work."""
+        return self.root / "verdicts" / f"{claim}.jsonl"
+
+    def figure(self, name: str) -> Path:
+        """A picture; its records are in a folder beside it."""
+        return self.root / "figures" / f"{name}.png"
+
+
+def fingerprint() -> str:
+    """The hash of the package's own sources."""
+    package = Path(__file__).resolve().parents[1]
+    endings = {".py", ".c", ".h", ".inc"}
+    hashed = hashlib.sha256()
+    for file in sorted(package.rglob("*")):
+        if file.suffix in endings:
+            hashed.update(file.relative_to(package).as_posix().encode())
+            hashed.update(file.read_bytes())
+    return hashed.hexdigest()[:16]
+
+
+def claims(folder: Folder, jobs: int, advance: Advance) -> list[Verdict]:
+    """Check what has not been checked by this version."""
+    todo = [name for name in CLAIMS if not folder.verdict(name).exists()]
+    advance("claims", CLAIM_SECONDS * (len(CLAIMS) - len(todo)))
+    for name, verdict in _spread(verify, todo, jobs):
+        write(folder.verdict(name), [verdict])
+        advance("claims", CLAIM_SECONDS)
+    found = [next(read(folder.verdict(name))) for name in CLAIMS]
+    return [verdict for verdict in found if isinstance(verdict, Verdict)]
+
+
+def figures(
+    folder: Folder, jobs: int, advance: Advance
+) -> list[tuple[str, str, str, str]]:
+    """Draw what has not been drawn: name, place, caption and path within the folder."""
+    todo = [name for name in FIGURES if not folder.figure(name).exists()]
+    advance("figures", FIGURE_SECONDS * (len(FIGURES) - len(todo)))
+    for _ in _spread(_Draw(folder), todo, jobs):
+        advance("figures", FIGURE_SECONDS)
+    return [
+        (f.name, f.place, f.caption, f"figures/{f.name}.png") for f in FIGURES.values()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Draw:
+    folder: Folder
+
+    def __call__(self, name: str) -> None:
+        made = FIGURES[name]
+        records = self.folder.root / "figures" / "records" / f"{name}.jsonl"
+        write(records, made.make())
+        title = f"{made.caption} ({made.place})"
+        draw(list(read(records)), self.folder.figure(name), title=title)
+
+
+T = TypeVar("T")
+
+
+def _spread(
+    work: Callable[[str], T], names: Sequence[str], jobs: int
+) -> Iterator[tuple[str, T]]:
+    """One process for each job; results as they come."""
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        futures = {pool.submit(work, name): name for name in names}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+@dataclass(slots=True)
+class Data:
+    """Which datasets are there; asked once each."""
+
+    missing: dict[str, str] = field(default_factory=dict[str, str])
+    there: set[str] = field(default_factory=set[str])
+
+    def has(self, name: str) -> bool:
+        """Fetch it if need be."""
+        if name not in self.there and name not in self.missing:
+            try:
+                fetch(name, progress=False)
+                self.there.add(name)
+            except (DataError, ValueError, OSError) as error:
+                self.missing[name] = str(error)
+        return name in self.there
+
+
+@dataclass(frozen=True, slots=True)
+class StudyResult:
+    """lost: what should have run and did not."""
+
+    record: StudyRecord
+    runs: list[RunRecord]
+    lost: list[str]
+
+
+def study(
+    folder: Folder, found: Study, scale: str, data: Data, jobs: int, advance: Advance
+) -> StudyResult:
+    """Run what has not been run."""
+    planned = found.planned(scale)
+    able = [p for p in planned if data.has(p.spec.task_settings["dataset"])]
+    seconds = found.scale(scale).seconds
+    advance(found.name, seconds * (len(planned) - len(able)))
+    shares: dict[str, float] = {}
+
+    def heard(run: str, share: float) -> None:
+        gained = max(0.0, share - shares.get(run, 0.0))
+        shares[run] = shares.get(run, 0.0) + gained
+        advance(found.name, gained * seconds)
+
+    specs = [p.spec for p in able]
+    outcomes = execute(
+        specs, folder.runs, study=found.name, jobs=jobs, on_progress=heard
+    )
+    failed = {o.spec.id: o for o in outcomes if o.status in ("error", "interrupted")}
+    runs = [
+        Store(folder.runs)
+        .folder(p.spec)
+        .record(study=found.name, scale=scale, asked=p.asked)
+        for p in able
+        if p.spec.id not in failed
+    ]
+    lost = [_complaint(o) for o in failed.values()]
+    unable = _without_data(planned, able, data)
+    record = found.record(scale, [run.run for run in runs], [*unable, *lost])
+    needed = [p for p in planned if p not in able and not p.optional]
+    return StudyResult(record, runs, lost + (unable if needed else []))
+
+
+def _without_data(planned: list[Planned], able: list[Planned], data: Data) -> list[str]:
+    names = {p.spec.task_settings["dataset"]: None for p in planned if p not in able}
+    return [
+        f"{sum(p.spec.task_settings['dataset'] == name for p in planned)} runs on "
+        f"{name}: {data.missing[name]}"
+        for name in names
+    ]
+
+
+def _complaint(outcome: Outcome) -> str:
+    spec = outcome.spec
+    return f"{spec.optimizer} {spec.settings} seed {spec.seed}: {outcome.message}"

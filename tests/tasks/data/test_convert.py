@@ -1,0 +1,104 @@
+"""Archives to files: the layouts of the packages, on a small set."""
+
+import gzip
+import io
+import json
+import shutil
+import subprocess
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from acprop.tasks.data.convert import pack_cifar10, read_plain, unpack
+from acprop.tasks.data.sets import FASHION, Archive, DataError, File
+
+from .tiny import BYTES, IMAGES, LABELS, NPM, OFFICIAL, png, sha256, tgz, tiny
+
+PICTURES = Archive("tiny-1.0.0.tgz", "pictures", "package")
+
+
+def test_pictures_become_the_official_batches(tmp_path):
+    path = tmp_path / "tiny-1.0.0.tgz"
+    path.write_bytes(NPM)
+    assert dict(unpack(path, PICTURES, tiny())) == BYTES
+
+
+def test_a_batch_is_label_then_red_then_green_then_blue():
+    packed = pack_cifar10(LABELS[0], IMAGES[0])
+    assert packed[0] == LABELS[0, 0]
+    assert packed[1 + 1024 : 1 + 2048] == IMAGES[0, 0, 1].tobytes()
+    assert len(packed) == 5 * 3073
+
+
+def test_a_tar_gives_only_the_files_of_the_set(tmp_path):
+    path = tmp_path / "tiny.tar.gz"
+    path.write_bytes(tgz({"cifar-10-batches-bin/readme.html": b"?", "../evil": b"!"}))
+    archive = Archive("tiny.tar.gz", "tar", "cifar-10-batches-bin")
+    assert list(unpack(path, archive, tiny())) == []
+    path.write_bytes(OFFICIAL)
+    assert dict(unpack(path, archive, tiny())) == BYTES
+
+
+def labels(n):
+    return {
+        "package/train_lables.json": json.dumps([0] * n).encode(),
+        "package/test_lables.json": json.dumps([0] * 5).encode(),
+    }
+
+
+def wide():
+    out = io.BytesIO()
+    Image.fromarray(np.zeros((5, 1000, 3), np.uint8)).save(out, "png")
+    return out.getvalue()
+
+
+def pictures(content):
+    names = [name.replace(".bin", ".png") for name in BYTES]
+    return {f"package/{name}": content for name in names}
+
+
+@pytest.mark.parametrize(
+    ("members", "match"),
+    [
+        (pictures(wide()) | labels(25), "a picture must be 1024 pixels wide, got 1000"),
+        (pictures(png(IMAGES[0])) | labels(24), "labels must be 5, got 4"),
+        (pictures(png(IMAGES[0])), "must hold pictures and labels"),
+        (labels(25), "must hold pictures and labels"),
+    ],
+)
+def test_pictures_of_another_kind_are_refused(members, match, tmp_path):
+    path = tmp_path / "tiny-1.0.0.tgz"
+    path.write_bytes(tgz(members))
+    with pytest.raises(DataError, match=match):
+        list(unpack(path, PICTURES, tiny()))
+
+
+def test_gzip_is_known_by_its_first_bytes_not_by_its_name(tmp_path):
+    path = tmp_path / "labels.gz"
+    path.write_bytes(b"unpacked on the way")
+    assert read_plain(path) == b"unpacked on the way"
+    path.write_bytes(gzip.compress(b"packed"))
+    assert read_plain(path) == b"packed"
+
+
+@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="no dpkg-deb here")
+def test_a_debian_package_gives_its_gzipped_files(tmp_path):
+    root = tmp_path / "root"
+    inside = root / "usr/share/datasets/fashion-mnist"
+    inside.mkdir(parents=True)
+    content = {file.name: file.name.encode() * 9 for file in FASHION.files}
+    for name, some in content.items():
+        (inside / f"{name}.gz").write_bytes(gzip.compress(some))
+    (root / "DEBIAN").mkdir()
+    (root / "DEBIAN/control").write_text(
+        "Package: dataset-fashion-mnist\nVersion: 1-1\nArchitecture: all\n"
+        "Maintainer: nobody <nobody@example.org>\nDescription: small\n"
+    )
+    path = tmp_path / "dataset-fashion-mnist_1-1_all.deb"
+    build = ["dpkg-deb", "--root-owner-group", "-b", str(root), str(path)]
+    subprocess.run(build, check=True, capture_output=True)
+    files = tuple(File(n, sha256(b), len(b)) for n, b in content.items())
+    found = unpack(path, FASHION.package.archive, replace(FASHION, files=files))
+    assert dict(found) == content

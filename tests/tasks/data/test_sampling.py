@@ -1,0 +1,171 @@
+"""Held-out images and the order of batches."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from acprop.tasks.data import batches, hold_out, share, split
+from acprop.tasks.data.images import Images
+
+
+def made(n=100, n_test=20, n_classes=4):
+    """Image i has the value i in its first pixel; classes are uneven."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randint(256, (n, 1, 8, 8), generator=generator).to(torch.uint8)
+    x[:, 0, 0, 0] = torch.arange(n)
+    y = (torch.rand(n, generator=generator) ** 2 * n_classes).long()
+    return Images(
+        "made",
+        x,
+        y,
+        x[:0],
+        y[:0],
+        x[:n_test],
+        y[:n_test],
+        n_classes=n_classes,
+        mean=(0.0,),
+        std=(1 / 255,),  # so that normalised pixels are the bytes again
+        source={"route": "made"},
+    )
+
+
+def rows(x):
+    return x[:, 0, 0, 0].long().tolist()
+
+
+def test_what_is_held_out_is_not_trained_on_and_nothing_is_lost():
+    images = made()
+    parts = split(images, 30)
+    assert sorted(rows(parts.train_x) + rows(parts.val_x)) == list(range(100))
+    assert len(parts.val_x) == len(parts.val_y) == 30
+    assert torch.equal(parts.val_y, images.train_y[rows(parts.val_x)])
+    assert torch.equal(parts.train_y, images.train_y[rows(parts.train_x)])
+    assert torch.equal(parts.test_x, images.test_x)
+    assert parts.source == images.source
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 50, 99, 100])
+def test_every_class_gives_its_share(n):
+    labels = made().train_y
+    kept, held = hold_out(labels, n)
+    assert len(held) == n
+    assert len(kept) == 100 - n
+    counts, given = (torch.bincount(v, minlength=4) for v in (labels, labels[held]))
+    assert (given - counts * n / 100).abs().max() < 1
+
+
+def test_the_same_images_are_held_out_whatever_else_is_asked():
+    images = made()
+    held = rows(split(images, 20).val_x)
+    assert rows(split(images, 20, n_train=10, n_test=5).val_x) == held
+    assert rows(split(images, 20, seed=7).val_x) != held
+
+
+def test_a_smaller_training_set_is_part_of_the_larger():
+    images = made()
+    small = split(images, 20, n_train=30, n_test=5)
+    assert len(small.train_x) == 30
+    assert len(small.test_x) == len(small.test_y) == 5
+    assert set(rows(small.train_x)) < set(rows(split(images, 20).train_x))
+
+
+@pytest.mark.parametrize(
+    ("how", "match"),
+    [
+        ({"n_validation": -1}, r"n_validation must be in \[0, 100\], got -1"),
+        ({"n_validation": 101}, "n_validation must be"),
+        ({"n_validation": 10, "n_train": 91}, r"n_train must be in \[1, 90\], got 91"),
+        ({"n_validation": 10, "n_test": 0}, r"n_test must be in \[1, 20\], got 0"),
+    ],
+)
+def test_a_split_that_cannot_be_is_refused(how, match):
+    with pytest.raises(ValueError, match=match):
+        split(made(), **how)
+
+
+def seeded(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+def epoch(images, size=32, *, order=None, augmentation=None, **how):
+    order = order or seeded(0)
+    return list(batches(images, size, order=order, augmentation=augmentation, **how))
+
+
+def test_an_epoch_shows_each_image_once_and_drops_the_rest():
+    images = made()
+    seen = epoch(images)
+    assert [len(y) for _, y in seen] == [32, 32, 32]
+    shown = [row for x, _ in seen for row in rows(x.round())]
+    assert len(set(shown)) == 96
+    assert shown != sorted(shown)
+    assert torch.equal(torch.cat([y for _, y in seen]), images.train_y[shown])
+
+
+def test_a_batch_size_that_divides_the_set_drops_nothing():
+    assert [len(y) for _, y in epoch(made(), 25)] == [25] * 4
+
+
+def test_the_next_epoch_has_another_order():
+    order = seeded(0)
+    first, second = (epoch(made(), order=order) for _ in range(2))
+    assert not torch.equal(first[0][0], second[0][0])
+
+
+def test_augmentation_does_not_touch_the_order():
+    plain, changed = epoch(made()), epoch(made(), augmentation=seeded(1))
+    assert all(torch.equal(a[1], b[1]) for a, b in zip(plain, changed, strict=True))
+    assert not torch.equal(plain[0][0], changed[0][0])
+
+
+@pytest.mark.parametrize("n_ranks", [2, 4])
+def test_the_ranks_share_the_batches_of_one(n_ranks):
+    whole = epoch(made(), augmentation=seeded(1))
+    ranks = [
+        epoch(made(), augmentation=seeded(1), rank=rank, n_ranks=n_ranks)
+        for rank in range(n_ranks)
+    ]
+    for i, (x, y) in enumerate(whole):
+        assert torch.equal(torch.cat([rank[i][0] for rank in ranks]), x)
+        assert torch.equal(torch.cat([rank[i][1] for rank in ranks]), y)
+
+
+def test_an_epoch_can_be_taken_up_in_the_middle():
+    whole = epoch(made(), augmentation=seeded(1))
+    augmentation = seeded(1)
+    begun = batches(made(), 32, order=seeded(0), augmentation=augmentation)
+    next(begun)
+    resumed = seeded(9)
+    resumed.set_state(augmentation.get_state())
+    rest = epoch(made(), augmentation=resumed, start=1)
+    assert len(rest) == 2
+    for (x, y), (again_x, again_y) in zip(whole[1:], rest, strict=True):
+        assert torch.equal(x, again_x)
+        assert torch.equal(y, again_y)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ((10, 0, 3), "batch_size must be a multiple of the number of ranks, got 10"),
+        ((10, 0, 0), "batch_size must be a multiple"),
+        ((10, 2, 2), r"rank must be in \[0, 2\), got 2"),
+    ],
+)
+def test_a_share_that_cannot_be_is_refused(arguments, match):
+    with pytest.raises(ValueError, match=match):
+        share(*arguments)
+
+
+@pytest.mark.parametrize("size", [0, 101])
+def test_a_batch_larger_than_the_set_is_refused(size):
+    with pytest.raises(ValueError, match=r"batch_size must be in \[1, 100\]"):
+        epoch(made(), size)
+
+
+def test_images_can_be_replaced_but_not_changed():
+    images = made()
+    assert replace(images, n_classes=5).n_classes == 5
+    with pytest.raises(AttributeError):
+        images.n_classes = 5

