@@ -4,6 +4,7 @@ It knows a task only as a session. Killed at any moment, it goes on from its las
 checkpoint to the same bits; a NaN or infinite loss ends it as a result.
 """
 
+import hashlib
 import math
 import signal
 import threading
@@ -12,6 +13,8 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
+
+import torch
 
 from acprop.bench import ranks
 from acprop.bench.schedules import schedule
@@ -123,6 +126,29 @@ def _signals() -> Generator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
+def digest(state: Any) -> str:
+    """The hash of every number in a state: two runs that agree in it agree in all."""
+    hashed = hashlib.sha256()
+    _feed(hashed.update, state)
+    return hashed.hexdigest()
+
+
+def _feed(update: Callable[[bytes], object], value: Any) -> None:
+    if isinstance(value, torch.Tensor):
+        plain = value.detach().cpu().contiguous()
+        update(f"{plain.dtype}{tuple(plain.shape)}".encode())
+        update(plain.flatten().view(torch.uint8).numpy().tobytes())
+    elif isinstance(value, dict):
+        for key in sorted(value, key=str):  # pyright: ignore[reportUnknownArgumentType]
+            update(str(key).encode())  # pyright: ignore[reportUnknownArgumentType]
+            _feed(update, value[key])
+    elif isinstance(value, list | tuple):
+        for item in value:  # pyright: ignore[reportUnknownVariableType]
+            _feed(update, item)
+    else:
+        update(repr(value).encode())
+
+
 class _Loop:
     def __init__(
         self,
@@ -208,6 +234,7 @@ class _Loop:
         if ranks.is_first():
             history = self.progress.history
             final = {**(history[-1] if history else {}), "steps": self.progress.step}
+            final["state_sha256"] = digest(self.session.state_dict())
             self.folder.write_metrics(history)
             self.folder.end(status, final, message)
             if status != "timeout":

@@ -17,6 +17,7 @@ from acprop.tasks.data import (
     source_of,
     verify,
 )
+from acprop.tasks.data.folders import listing
 from acprop.tasks.data.pictures import Boxes, middle, random_box
 
 CLASSES = ("n01440764", "n01443537")
@@ -24,7 +25,7 @@ CLASSES = ("n01440764", "n01443537")
 
 @pytest.fixture
 def imagenet(tmp_path):
-    """Red pictures in the first class, blue in the second; two to train, one to test."""
+    """Red pictures in one class, blue in the other; two to train, one to test."""
     root = tmp_path / "imagenet"
     for part, n in (("train", 2), ("val", 1)):
         for name, colour in zip(CLASSES, ("red", "blue"), strict=True):
@@ -58,6 +59,16 @@ def test_labels_are_the_classes_in_the_order_of_their_names(imagenet):
     x = folders.train.read(torch.tensor([0, 3]), size=32)
     assert x.shape == (2, 3, 32, 32)
     assert x[:, :, 16, 16].argmax(1).tolist() == [0, 2]
+
+
+def test_the_order_does_not_come_from_the_disk(tmp_path):
+    names = [f"n{i * 7919 % 1000:03}" for i in range(50)]
+    for name in names:
+        (tmp_path / name).mkdir()
+        for picture in ("b.png", "a.png", "c.png"):
+            (tmp_path / name / picture).write_bytes(b"")
+    pictures = ["a.png", "b.png", "c.png"]
+    assert listing(tmp_path) == [(name, pictures) for name in sorted(names)]
 
 
 def test_a_picture_that_is_gone_is_found(imagenet):
@@ -154,6 +165,14 @@ def test_random_boxes_fit_and_have_their_area_and_shape():
     assert 0.9 < max(areas) <= 1
     assert max(map(abs, ratios)) < math.log(4 / 3) + 0.02
     assert min(ratios) < -0.25
+
+
+def test_without_a_box_the_middle_is_read(gradient):
+    """112 is 7/8 of 128, so that nothing has to be scaled."""
+    with Image.open(gradient.folder / gradient.files[0]) as picture:
+        expected = torch.tensor(list(picture.crop((72, 8, 184, 120)).tobytes()))
+    found = gradient.read(torch.tensor([0]), size=112)[0]
+    assert found.permute(1, 2, 0).flatten().tolist() == expected.tolist()
 
 
 def test_a_picture_that_no_box_fits_gives_its_middle():

@@ -1,11 +1,11 @@
-"""Held-out images and the order of batches."""
+"""Held-out images, and what belongs to a rank."""
 
 from dataclasses import replace
 
 import pytest
 import torch
 
-from acprop.tasks.data import batches, hold_out, share, split
+from acprop.tasks.data import hold_out, share, split
 from acprop.tasks.data.images import Images
 
 
@@ -84,67 +84,6 @@ def test_a_split_that_cannot_be_is_refused(how, match):
         split(made(), **how)
 
 
-def seeded(seed):
-    return torch.Generator().manual_seed(seed)
-
-
-def epoch(images, size=32, *, order=None, augmentation=None, **how):
-    order = order or seeded(0)
-    return list(batches(images, size, order=order, augmentation=augmentation, **how))
-
-
-def test_an_epoch_shows_each_image_once_and_drops_the_rest():
-    images = made()
-    seen = epoch(images)
-    assert [len(y) for _, y in seen] == [32, 32, 32]
-    shown = [row for x, _ in seen for row in rows(x.round())]
-    assert len(set(shown)) == 96
-    assert shown != sorted(shown)
-    assert torch.equal(torch.cat([y for _, y in seen]), images.train_y[shown])
-
-
-def test_a_batch_size_that_divides_the_set_drops_nothing():
-    assert [len(y) for _, y in epoch(made(), 25)] == [25] * 4
-
-
-def test_the_next_epoch_has_another_order():
-    order = seeded(0)
-    first, second = (epoch(made(), order=order) for _ in range(2))
-    assert not torch.equal(first[0][0], second[0][0])
-
-
-def test_augmentation_does_not_touch_the_order():
-    plain, changed = epoch(made()), epoch(made(), augmentation=seeded(1))
-    assert all(torch.equal(a[1], b[1]) for a, b in zip(plain, changed, strict=True))
-    assert not torch.equal(plain[0][0], changed[0][0])
-
-
-@pytest.mark.parametrize("n_ranks", [2, 4])
-def test_the_ranks_share_the_batches_of_one(n_ranks):
-    whole = epoch(made(), augmentation=seeded(1))
-    ranks = [
-        epoch(made(), augmentation=seeded(1), rank=rank, n_ranks=n_ranks)
-        for rank in range(n_ranks)
-    ]
-    for i, (x, y) in enumerate(whole):
-        assert torch.equal(torch.cat([rank[i][0] for rank in ranks]), x)
-        assert torch.equal(torch.cat([rank[i][1] for rank in ranks]), y)
-
-
-def test_an_epoch_can_be_taken_up_in_the_middle():
-    whole = epoch(made(), augmentation=seeded(1))
-    augmentation = seeded(1)
-    begun = batches(made(), 32, order=seeded(0), augmentation=augmentation)
-    next(begun)
-    resumed = seeded(9)
-    resumed.set_state(augmentation.get_state())
-    rest = epoch(made(), augmentation=resumed, start=1)
-    assert len(rest) == 2
-    for (x, y), (again_x, again_y) in zip(whole[1:], rest, strict=True):
-        assert torch.equal(x, again_x)
-        assert torch.equal(y, again_y)
-
-
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
@@ -156,12 +95,6 @@ def test_an_epoch_can_be_taken_up_in_the_middle():
 def test_a_share_that_cannot_be_is_refused(arguments, match):
     with pytest.raises(ValueError, match=match):
         share(*arguments)
-
-
-@pytest.mark.parametrize("size", [0, 101])
-def test_a_batch_larger_than_the_set_is_refused(size):
-    with pytest.raises(ValueError, match=r"batch_size must be in \[1, 100\]"):
-        epoch(made(), size)
 
 
 def test_images_can_be_replaced_but_not_changed():

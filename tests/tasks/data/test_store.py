@@ -11,7 +11,7 @@ import pytest
 from acprop.tasks.data import DataError, fetch, is_present, source_of, verify
 from acprop.tasks.data.store import cache_folder
 
-from .tiny import PACK, fake_npm
+from .tiny import PACK, fake_npm, hidden
 
 CHILD = [sys.executable, str(Path(__file__).with_name("fetch_tiny.py"))]
 # It says that it has begun, and goes on when it is told to: each line waits for the
@@ -51,10 +51,6 @@ def start(path):
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def hidden(cache):
-    return [p.name for p in cache.glob(".*") if not p.name.startswith(".lock-")]
 
 
 def test_a_fetch_killed_in_the_middle_leaves_no_set_and_the_next_works(

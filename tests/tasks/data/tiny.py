@@ -9,9 +9,10 @@ import tarfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
-from acprop.tasks.data import sets
+from acprop.tasks.data import DataError, fetch, sets
 from acprop.tasks.data.sets import Archive, Dataset, File, Official, Package
 
 N = 5
@@ -114,3 +115,18 @@ PACK = 'cp "$here/tiny-1.0.0.tgz" .'
 
 def register(address="http://127.0.0.1:9/"):
     sets.SETS["tiny"] = tiny(address)
+
+
+def holds(cache):
+    return {name: (cache / "tiny" / name).read_bytes() for name in BYTES}
+
+
+def hidden(cache):
+    """What unfinished work would leave behind."""
+    return [p.name for p in cache.glob(".*") if not p.name.startswith(".lock-")]
+
+
+def refusal(**how):
+    with pytest.raises(DataError) as caught:
+        fetch("tiny", **how)
+    return str(caught.value)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from acprop.tasks.data.images import Folders, Images, load, load_folders
     from acprop.tasks.data.pictures import Boxes, ImageFolder, draw_boxes
     from acprop.tasks.data.sampling import (
-        batches,
         hold_out,
         share,
         split,
@@ -35,7 +34,6 @@ _HOME = {
     "draw_crops": "augment",
     "normalised": "augment",
     "augmented": "augment",
-    "batches": "sampling",
     "hold_out": "sampling",
     "share": "sampling",
     "split": "sampling",
@@ -68,7 +66,6 @@ __all__ = [
     "ImageFolder",
     "Images",
     "augmented",
-    "batches",
     "cache_folder",
     "crop_and_flip",
     "describe",

@@ -11,7 +11,7 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.functional import pad
 
-from acprop.tasks.data.images import Images
+from acprop.tasks.data.images import Folders, Images
 
 PADDING = 4
 
@@ -63,7 +63,7 @@ def augmented(x: Tensor, generator: Generator, *, n: int, part: slice) -> Tensor
     return crop_and_flip(x, draw_crops(n, generator=generator).take(part))
 
 
-def normalised(x: Tensor, images: Images) -> Tensor:
+def normalised(x: Tensor, images: Images | Folders) -> Tensor:
     """(x/255 - mean)/std per channel, float32, as one multiplication and one sum."""
     mean = torch.tensor(images.mean, device=x.device).view(-1, 1, 1)
     std = torch.tensor(images.std, device=x.device).view(-1, 1, 1)

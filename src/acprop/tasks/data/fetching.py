@@ -156,6 +156,8 @@ def reason(error: Exception) -> str:
         return f"not done after {error.timeout:.0f} s"
     if isinstance(error, EOFError | zlib.error | tarfile.TarError):
         return f"a broken archive ({error})"
+    if isinstance(error, ValueError):  # pooch explains at length what a hash is for
+        return str(error).partition(". ")[0]
     return str(error)
 
 

@@ -160,7 +160,8 @@ def _records(paths: Sequence[Path], n_labels: int) -> Pair:
     y = np.empty(sum(sizes), np.int64)
     begin = 0
     for path, n in zip(paths, sizes, strict=True):
-        records = np.fromfile(path, np.uint8)
+        # mapped, not read: the copy below is then the only one
+        records = np.memmap(path, np.uint8, "r")
         if records.size != n * length:
             raise DataError(f"{path} must be records of {length} bytes, got a rest")
         records = records.reshape(n, length)

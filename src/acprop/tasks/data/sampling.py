@@ -8,13 +8,11 @@ the whole batch sees.
 # torch's tolist and split have no types:
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownMemberType=false
-from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
 from torch import Generator, Tensor
 
-from acprop.tasks.data.augment import augmented, normalised
 from acprop.tasks.data.images import Images
 
 SPLIT_SEED = 2021  # of no run: every run holds out the same images
@@ -91,34 +89,3 @@ def share(batch_size: int, rank: int, n_ranks: int) -> slice:
         raise ValueError(f"rank must be in [0, {n_ranks}), got {rank}")
     size = batch_size // n_ranks
     return slice(rank * size, (rank + 1) * size)
-
-
-def batches(
-    images: Images,
-    batch_size: int,
-    *,
-    order: Generator,
-    augmentation: Generator | None,
-    rank: int = 0,
-    n_ranks: int = 1,
-    start: int = 0,
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """One epoch of training: this rank's normalised images and labels.
-
-    What does not fill a batch is left out. Numbers are drawn for a batch when it is
-    asked for, never ahead, so an epoch can be taken up after batch i: ``order`` in the
-    state it had when the epoch began, ``augmentation`` in the state it has now,
-    start = i. Without ``augmentation`` the images stay as they are.
-    """
-    n = len(images.train_y)
-    if not 0 < batch_size <= n:
-        raise ValueError(f"batch_size must be in [1, {n}], got {batch_size}")
-    mine = share(batch_size, rank, n_ranks)
-    rows = torch.randperm(n, generator=order)
-    for chosen in rows.split(batch_size)[start : n // batch_size]:
-        here = chosen[mine]
-        # index_select copies whole images; x[here] would go byte by byte
-        x = images.train_x.index_select(0, here)
-        if augmentation is not None:
-            x = augmented(x, augmentation, n=batch_size, part=mine)
-        yield normalised(x, images), images.train_y[here]
