@@ -17,11 +17,12 @@ $(STAMP): pyproject.toml constraints.txt setup.py $(C_SOURCES)
 	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
 	@touch $@
 
-check: setup  ## format, lint, types, imports
+check: setup  ## format, lint, types, imports, golden vectors
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/write_golden.py --check
 
 test: setup  ## the tests (all but the slow ones)
 	$(BIN)/pytest -n 2
@@ -36,14 +37,13 @@ perf: setup  ## speed, as ratios measured in one run
 	$(BIN)/python perf/step.py
 	$(BIN)/python perf/blocked.py
 	$(BIN)/python perf/sweep.py
+	$(BIN)/python perf/input.py
 
-reproduce: setup  ## repeat everything the project claims so far
-	$(BIN)/python scripts/write_golden.py --check
-	$(BIN)/acprop lab verify
-	$(BIN)/acprop lab figures --out build/figures
+reproduce: setup  ## every claim, every toy figure, every study at smoke scale, and a page
+	$(BIN)/acprop reproduce --scale smoke
+
+ablation: setup  ## measure the guard's pieces again (results/guard/ablation.json)
 	$(BIN)/python scripts/guard_ablation.py
-	$(BIN)/python examples/cnn.py
-	$(BIN)/python examples/transformer.py
 
-.PHONY: help setup check test test-all sanitize perf reproduce
+.PHONY: help setup check test test-all sanitize perf reproduce ablation
 .DEFAULT_GOAL := help

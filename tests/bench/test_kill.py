@@ -1,4 +1,4 @@
-"""kill -9 at any moment, also while a checkpoint is written: the same bits in the end."""
+"""kill -9 at any moment, also while a checkpoint is written: the same bits."""
 
 import json
 import random
@@ -9,15 +9,17 @@ import time
 
 import pytest
 
+# A checkpoint after every step: most kills hit a write.
 WORDS = (
     "bench run vision/mnist-mlp --optimizer acprop --lr 1e-3 --scale smoke --json "
     "--task n_train=2000 --task n_validation=1000 --task n_test=1000 "
-    "--checkpoint-seconds 0"  # after every step: most kills hit a write
-).split()
+    "--checkpoint-seconds 0"
+)
 
 
 def command(runs, *more):
-    return [sys.executable, "-m", "acprop", *WORDS, "--runs", str(runs), *more]
+    words = WORDS.split()
+    return [sys.executable, "-m", "acprop", *words, "--runs", str(runs), *more]
 
 
 def finish(runs, *more):

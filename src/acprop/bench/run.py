@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 import torch
 
@@ -139,11 +139,12 @@ def _feed(update: Callable[[bytes], object], value: Any) -> None:
         update(f"{plain.dtype}{tuple(plain.shape)}".encode())
         update(plain.flatten().view(torch.uint8).numpy().tobytes())
     elif isinstance(value, dict):
-        for key in sorted(value, key=str):  # pyright: ignore[reportUnknownArgumentType]
-            update(str(key).encode())  # pyright: ignore[reportUnknownArgumentType]
-            _feed(update, value[key])
+        table = cast(dict[Any, Any], value)
+        for key in sorted(table, key=str):
+            update(str(key).encode())
+            _feed(update, table[key])
     elif isinstance(value, list | tuple):
-        for item in value:  # pyright: ignore[reportUnknownVariableType]
+        for item in cast(list[Any], value):
             _feed(update, item)
     else:
         update(repr(value).encode())

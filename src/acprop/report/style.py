@@ -21,8 +21,8 @@ DPI = 150
 # From this ratio on, a linear axis would press most of its points into one corner.
 LOG_SPAN = 100
 
-# Names as their authors write them. The first six colours are Okabe and Ito's, those of
-# the next three Tol's: both sets are made for colour-blind readers too.
+# Names as their authors write them. The first six colours are Okabe and Ito's, most of
+# the others Tol's: both sets are made for colour-blind readers too.
 OPTIMIZERS = {
     "acprop": ("ACProp", "#D55E00"),
     "adashift": ("AdaShift", "#56B4E9"),
@@ -35,6 +35,22 @@ OPTIMIZERS = {
     "avagrad": ("AVAGrad", "#999933"),
     "adopt": ("ADOPT", "#888888"),
     "sgd": ("SGD", "#000000"),
+    # more of Tol's, then what is left; these seldom meet in one figure
+    "adamw": ("AdamW", "#117733"),
+    "radam": ("RAdam", "#AA4499"),
+    "padam": ("Padam", "#DDCC77"),
+    "yogi": ("Yogi", "#44AA99"),
+    "adabound": ("AdaBound", "#CC6677"),
+    "sdprop": ("SDProp", "#661100"),
+    "sgd-nesterov": ("SGD, Nesterov", "#555555"),
+    "nadam": ("NAdam", "#6699CC"),
+    "adadelta": ("Adadelta", "#AA7744"),
+    "adagrad": ("Adagrad", "#774411"),
+    "adamp": ("AdamP", "#4477AA"),
+    "swats": ("SWATS", "#BB5566"),
+    "lookahead": ("Lookahead", "#228833"),
+    "apollo": ("Apollo", "#AA3377"),
+    "adahessian": ("AdaHessian", "#004488"),
 }
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 
