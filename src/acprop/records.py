@@ -212,7 +212,7 @@ _PARTS = {"cells": Cell, "crossings": Crossing, "lines": Line}
 def to_json(record: Record) -> str:
     """Write a record as one line; numbers that JSON lacks (NaN, ∞) become null."""
     plain = {"record": record.record, "schema": SCHEMA, **asdict(record)}
-    return json.dumps(_finite(plain), ensure_ascii=False, allow_nan=False)
+    return json.dumps(jsonable(plain), ensure_ascii=False, allow_nan=False)
 
 
 def from_json(line: str) -> Record:
@@ -253,13 +253,14 @@ def read(path: Path) -> Iterator[Record]:
                 raise ValueError(f"{path.name}, line {number}: {error}") from error
 
 
-def _finite(value: Any) -> Any:
+def jsonable(value: Any) -> Any:
+    """Plain values with NaN and ∞ as null: JSON has neither."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: jsonable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [jsonable(item) for item in value]
     return value
 
 

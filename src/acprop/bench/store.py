@@ -20,7 +20,7 @@ from typing import IO, Any
 import torch
 
 from acprop.bench.spec import RunSpec, from_plain
-from acprop.records import RunRecord
+from acprop.records import RunRecord, jsonable
 
 Plain = dict[str, Any]
 
@@ -92,7 +92,7 @@ class RunFolder:
 
     def write_metrics(self, history: list[Plain]) -> None:
         """All epochs so far: a file of at most some hundred lines, written anew."""
-        lines = "".join(json.dumps(_finite(entry)) + "\n" for entry in history)
+        lines = "".join(json.dumps(jsonable(entry)) + "\n" for entry in history)
         self._write("metrics.jsonl", lambda file: file.write(lines.encode()))
 
     def metrics(self) -> list[Plain]:
@@ -153,7 +153,7 @@ class RunFolder:
         )
 
     def _write_json(self, name: str, value: Plain) -> None:
-        text = json.dumps(_finite(value), indent=1, ensure_ascii=False)
+        text = json.dumps(jsonable(value), indent=1, ensure_ascii=False)
         self._write(name, lambda file: file.write(text.encode()))
 
     def _write(self, name: str, fill: Callable[[IO[bytes]], Any]) -> None:
@@ -194,14 +194,3 @@ def machine() -> Plain:
         "python": platform.python_version(),
         "torch": torch.__version__,
     }
-
-
-def _finite(value: Any) -> Any:
-    """NaN and ∞ as null: a diverged run has them, JSON has not."""
-    if isinstance(value, float):
-        return value if value - value == 0 else None
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
-    return value
