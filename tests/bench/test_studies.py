@@ -1,0 +1,205 @@
+"""The studies: every file can be run, and the paper's scale is the paper's."""
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from acprop.bench.optimizers import build
+from acprop.bench.schedules import schedule
+from acprop.bench.studies import Library, library
+from acprop.tasks import nets
+from acprop.tasks.data import NAMES, describe
+from acprop.tasks.vision import settings
+
+SHELF = library(Path(__file__).parents[2] / "studies")
+NAMED = [
+    "vision/cifar10-densenet121",
+    "vision/cifar10-resnet34",
+    "vision/cifar10-vgg11",
+    "vision/imagenet-resnet18",
+    "vision/mnist-mlp",
+    "vision/vgg-adashift-lr",
+    "vision/vgg-amsgrad-lr",
+    "vision/vgg-beta1",
+    "vision/vgg-beta2",
+    "vision/vgg-lr-eps",
+    "vision/vgg-without-batchnorm",
+    "vision/wrn-avagrad",
+]
+SHAPES = {"mnist": (1, 28, 28), "imagenet": (3, 224, 224)}
+
+
+def test_every_experiment_has_its_study():
+    assert SHELF.names() == NAMED
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_every_run_of_every_scale_can_be_built(name):
+    """Nothing is trained: names, settings, schedules and shapes are checked."""
+    study = SHELF.study(name)
+    assert list(study.scales) == ["smoke", "small", "paper"]
+    seen = set()
+    for scale in study.scales:
+        for planned in study.planned(scale):
+            spec = planned.spec
+            build(spec.optimizer, spec.settings)
+            made = settings(spec.task_settings)
+            assert made.dataset in NAMES
+            schedule(**spec.schedule, epochs=spec.epochs, steps_per_epoch=10)(0)
+            shape = (made.net, made.width, made.depth, made.dataset, made.size)
+            if shape not in seen:
+                seen.add(shape)
+                build_on_meta(made)
+
+
+def build_on_meta(made):
+    channels, height, width = SHAPES.get(made.dataset, (3, 32, 32))
+    image = (channels, made.size or height, made.size or width)
+    with torch.device("meta"):
+        nets.build(
+            made.net,
+            n_classes=describe(made.dataset).n_classes or 1000,
+            image=image,
+            stem=made.stem,
+            width=made.width,
+            depth=made.depth,
+        )
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_no_run_is_planned_twice(name):
+    study = SHELF.study(name)
+    for scale in study.scales:
+        ids = [planned.spec.id for planned in study.planned(scale)]
+        assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_every_scale_says_how_it_differs_from_the_paper(name):
+    for scale in SHELF.study(name).scales.values():
+        assert len(scale.note) > 20
+
+
+CIFAR = [name for name in NAMED if "cifar10" in name or "vgg" in name]
+
+
+@pytest.mark.parametrize("name", CIFAR)
+def test_the_papers_scale_is_the_papers(name):
+    """Section 5: batch 128, 200 epochs, ×0.1 at 150, L2 of 5e-4, AdamW's 5e-2."""
+    for planned in SHELF.study(name).planned("paper"):
+        spec = planned.spec
+        assert spec.task_settings["batch"] == 128
+        assert spec.epochs == 200
+        assert spec.schedule == {"kind": "step", "at": [150], "by": 0.1}
+        made = settings(spec.task_settings)
+        assert (made.width, made.depth, made.n_train) == (1.0, 1.0, None)
+        decay = 5e-2 if spec.optimizer == "adamw" else 5e-4
+        assert spec.settings["weight_decay"] == decay
+        assert spec.settings["decoupled"] == (spec.optimizer == "adamw")
+
+
+def grid(name, optimizer, *keys):
+    points = SHELF.study(name).planned("paper")
+    return {
+        tuple(p.spec.settings[key] for key in keys)
+        for p in points
+        if p.spec.optimizer == optimizer
+    }
+
+
+def test_the_grids_are_those_of_the_figures():
+    """Fig. 7: lr 1e-1 … 1e-4, ε 1e-5 … 1e-9; Fig. 5 c, d: lr 1e-1 … 1e-5."""
+    lrs, eps = (0.1, 0.01, 0.001, 0.0001), (1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+    expected = {(lr, e) for lr in lrs for e in eps}
+    for optimizer in ("acprop", "adashift"):
+        assert grid("vision/vgg-lr-eps", optimizer, "lr", "eps") == expected
+    sweep = {(lr,) for lr in (*lrs, 1e-5)}
+    assert grid("vision/vgg-adashift-lr", "adashift", "lr") == sweep
+    assert grid("vision/vgg-amsgrad-lr", "amsgrad", "lr") == sweep
+    assert grid("vision/vgg-amsgrad-lr", "acprop", "lr") == {(1e-3,)}
+
+
+def test_the_smoke_scale_stays_small():
+    """About a minute each on two cores, by the seconds the files state."""
+    total = 0.0
+    for name in NAMED:
+        study = SHELF.study(name)
+        minutes = len(study.planned("smoke")) * study.scale("smoke").seconds / 120
+        assert minutes < 1.5
+        total += minutes
+    assert total < 12
+
+
+GOOD = """
+name = "vision/tiny"
+title = "t"
+place = "p"
+task = "vision"
+shows = "curves"
+metrics = ["test_accuracy"]
+task_settings = { dataset = "mnist", net = "mlp" }
+[[arms]]
+optimizer = "acprop"
+settings = { lr = 1e-3 }
+grid = { beta1 = [0.5, 0.9] }
+[scales.smoke]
+note = "n"
+epochs = 1
+seeds = [0, 1]
+"""
+
+
+def shelf(tmp_path, text):
+    file = tmp_path / "vision" / "tiny.toml"
+    file.parent.mkdir()
+    file.write_text(text, "utf-8")
+    return Library(tmp_path)
+
+
+def test_a_grid_and_seeds_become_runs_with_the_settings_asked_for(tmp_path):
+    planned = shelf(tmp_path, GOOD).study("vision/tiny").planned("smoke")
+    assert [(p.spec.settings["beta1"], p.spec.seed) for p in planned] == [
+        (0.5, 0),
+        (0.5, 1),
+        (0.9, 0),
+        (0.9, 1),
+    ]
+    assert planned[0].asked == {"lr": 1e-3, "beta1": 0.5}
+    assert math.isclose(planned[0].spec.settings["beta2"], 0.999)
+
+
+BAD = [
+    (GOOD.replace("title", "titel"), "tiny.toml must be a valid study, got"),
+    (GOOD.replace('"vision/tiny"', '"vision/other"'), "name must be 'vision/tiny' in"),
+    ("= nonsense", "tiny.toml must be a valid study, got"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD)
+def test_a_bad_file_is_refused_with_its_name(tmp_path, text, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        shelf(tmp_path, text).study("vision/tiny")
+
+
+def test_an_unknown_study_or_scale_is_refused(tmp_path):
+    good = shelf(tmp_path, GOOD)
+    with pytest.raises(
+        ValueError, match=r"^study must be one of vision/tiny, got foo$"
+    ):
+        good.study("foo")
+    with pytest.raises(ValueError, match=r"^scale must be one of smoke, got big$"):
+        good.study("vision/tiny").planned("big")
+
+
+def test_studies_are_found_where_told_then_around_here(tmp_path, monkeypatch):
+    assert library().root.name == "studies"
+    (tmp_path / "mine").mkdir()
+    shelf(tmp_path / "mine", GOOD)
+    monkeypatch.setenv("ACPROP_STUDIES", str(tmp_path / "mine"))
+    assert library().names() == ["vision/tiny"]
+    assert library(SHELF.root).names() == NAMED
+    monkeypatch.setenv("ACPROP_STUDIES", str(tmp_path / "none"))
+    with pytest.raises(ValueError, match=r"^studies must be a folder of TOML files"):
+        library()

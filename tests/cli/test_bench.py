@@ -1,0 +1,174 @@
+"""`acprop bench …` as a user calls it, on real data."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from acprop.cli.app import app, run
+from acprop.records import RunRecord, StudyRecord, from_json
+
+SMALL = (
+    "--task n_train=1280 --task n_validation=500 --task n_test=500 "
+    "--scale smoke --lr 1e-3"
+)
+STUDY = """
+name = "vision/tiny"
+title = "A tiny study"
+place = "nowhere"
+task = "vision"
+shows = "curves"
+metrics = ["train_loss", "test_accuracy"]
+[task_settings]
+dataset = "mnist"
+net = "mlp"
+n_train = 512
+n_validation = 200
+n_test = 200
+[[arms]]
+optimizer = "acprop"
+settings = { lr = 1e-3 }
+[[arms]]
+optimizer = "sgd"
+settings = { lr = 0.1 }
+[scales.smoke]
+note = "512 images of MNIST, one epoch"
+epochs = 1
+seeds = [0, 1]
+seconds = 1
+"""
+
+
+def acprop(*words):
+    return CliRunner().invoke(app, ["bench", *words])
+
+
+def words(runs, *more):
+    return ["run", "vision/mnist-mlp", *SMALL.split(), "--runs", str(runs), *more]
+
+
+@pytest.fixture
+def studies(tmp_path, monkeypatch):
+    file = tmp_path / "studies" / "vision" / "tiny.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(STUDY, "utf-8")
+    monkeypatch.setenv("ACPROP_STUDIES", str(tmp_path / "studies"))
+
+
+@pytest.mark.usefixtures("mnist")
+def test_a_run_ends_with_its_result_and_its_place(tmp_path):
+    events = tmp_path / "events"
+    asked = words(tmp_path, "--optimizer", "acprop", "--tensorboard", str(events))
+    first = acprop(*asked)
+    assert first.exit_code == 0, first.output
+    assert "acprop seed 0: done, train loss" in first.output
+    assert f"stored in {tmp_path}" in first.output.replace("\n", "")
+    assert list(events.glob("events.out.tfevents.*"))
+    second = acprop(*asked, "--json")
+    record = from_json(second.stdout)
+    assert isinstance(record, RunRecord)
+    assert record.status == "done"
+    assert record.settings["lr"] == 1e-3
+    third = acprop(*asked)
+    assert "already there in" in third.output
+    fourth = acprop(*asked, "--restart")
+    assert "stored in" in fourth.output
+
+
+BAD = [
+    ("run vision/foo --optimizer adam", "study must be one of"),
+    ("run vision/mnist-mlp --optimizer foo", "must be"),
+    ("run vision/mnist-mlp --optimizer adam --scale huge", "scale must be one of"),
+    (
+        "run vision/mnist-mlp --optimizer adam --set nonsense",
+        "--set must be NAME=VALUE",
+    ),
+    ("run vision/mnist-mlp --optimizer adam --set foo=1", "foo"),
+    ("run vision/mnist-mlp --optimizer adam --task foo=1", "setting must be one of"),
+    ("run vision/mnist-mlp --optimizer adam --seed -1", "seed must be 0 or more"),
+    (
+        "run vision/mnist-mlp --optimizer adam --resume --restart",
+        "--resume must stand alone",
+    ),
+    ("study vision/mnist-mlp --jobs 0", "jobs must be 1 or more, got 0"),
+]
+
+
+@pytest.mark.parametrize(("said", "message"), BAD)
+def test_bad_input_is_one_line_and_exit_code_2(
+    said, message, monkeypatch, capsys, tmp_path
+):
+    asked = ["acprop", "bench", *said.split(), "--runs", str(tmp_path / "runs")]
+    monkeypatch.setattr(sys, "argv", asked)
+    with pytest.raises(SystemExit) as end:
+        run()
+    heard = capsys.readouterr()
+    assert end.value.code == 2
+    assert heard.err.startswith("error: ")
+    assert message in heard.err
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.usefixtures("mnist")
+def test_ctrl_c_leaves_a_checkpoint_and_a_second_process_is_refused(tmp_path):
+    asked = [sys.executable, "-m", "acprop", "bench"]
+    asked += words(tmp_path, "--optimizer", "acprop", "--checkpoint-seconds", "0")
+    long = [word.replace("n_train=1280", "n_train=50000") for word in asked]
+    process = subprocess.Popen(long, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("*/checkpoint.pt")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    other = subprocess.run([*long, "--resume"], capture_output=True, text=True)
+    assert other.returncode == 2
+    assert "must be free, got one in use by process" in other.stderr
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped; a checkpoint is in" in said
+    again = subprocess.run(long, capture_output=True, text=True)
+    assert again.returncode == 2
+    assert "add --resume to go on or --restart to begin anew" in again.stderr
+
+
+@pytest.mark.usefixtures("mnist", "studies")
+def test_a_study_runs_all_and_writes_its_records(tmp_path):
+    asked = ["study", "vision/tiny", "--runs", str(tmp_path / "runs"), "--json"]
+    result = acprop(*asked)
+    assert result.exit_code == 0, result.output
+    study, *runs = map(from_json, result.stdout.splitlines())
+    assert isinstance(study, StudyRecord)
+    assert study.runs == tuple(run.run for run in runs)
+    assert [(r.optimizer, r.seed) for r in runs] == [
+        ("acprop", 0),
+        ("acprop", 1),
+        ("sgd", 0),
+        ("sgd", 1),
+    ]
+    assert {r.status for r in runs} == {"done"}
+
+
+@pytest.mark.usefixtures("studies")
+def test_studies_are_listed():
+    result = acprop("studies", "--json")
+    assert json.loads(result.stdout) == {
+        "name": "vision/tiny",
+        "title": "A tiny study",
+        "place": "nowhere",
+        "scales": {"smoke": 4},
+    }
+    assert "smoke: 4 runs" in acprop("studies").output
+
+
+def test_optimizers_are_listed_with_their_cell_and_what_is_not_offered():
+    rows = [json.loads(r) for r in acprop("optimizers", "--json").stdout.splitlines()]
+    cells = {row["name"]: row["cell"] for row in rows}
+    assert cells["acprop"] == "asynchronous, centered"
+    assert cells["adam"] == "synchronous, uncentered"
+    notes = {row["name"]: row["note"] for row in rows}
+    assert notes["nosadam"].startswith("not offered: ")
+    assert "acprop" in acprop("optimizers").output
