@@ -1,0 +1,155 @@
+"""`acprop reproduce`: everything into one page, whatever interrupts it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from acprop.cli.app import app
+from acprop.lab.claims import CLAIMS
+from acprop.records import RunRecord, StudyRecord, read
+
+STUDY = """
+name = "vision/{name}"
+title = "A {name} study"
+place = "nowhere"
+task = "vision"
+shows = "curves"
+metrics = ["train_loss", "test_accuracy"]
+[task_settings]
+dataset = "{dataset}"
+net = "mlp"
+n_train = 512
+n_validation = 200
+n_test = 200
+[[arms]]
+optimizer = "acprop"
+settings = {{ lr = 1e-3 }}
+[[arms]]
+optimizer = "sgd"
+settings = {{ lr = 0.1 }}
+[[arms]]
+optimizer = "adam"
+settings = {{ lr = 1e-3 }}
+task_settings = {{ dataset = "cifar100" }}
+optional = true
+[scales.smoke]
+note = "512 images, {epochs} epochs"
+epochs = {epochs}
+seeds = [0, 1]
+seconds = 1
+"""
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    """Official addresses lead to a dead port; PATH decides about packages."""
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+
+
+@pytest.fixture
+def shelf(tmp_path, monkeypatch):
+    def add(name, dataset="mnist", epochs=1):
+        file = tmp_path / "studies" / "vision" / f"{name}.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = STUDY.format(name=name, dataset=dataset, epochs=epochs)
+        file.write_text(text, "utf-8")
+
+    monkeypatch.setenv("ACPROP_STUDIES", str(tmp_path / "studies"))
+    return add
+
+
+def acprop(out, *more):
+    return CliRunner().invoke(app, ["reproduce", "--out", str(out), *more])
+
+
+@pytest.mark.usefixtures("mnist", "offline")
+def test_a_study_becomes_a_page_and_is_not_run_again(tmp_path, shelf):
+    shelf("tiny")
+    out = tmp_path / "out"
+    first = acprop(out, "--only", "vision/tiny")
+    assert first.exit_code == 0, first.output
+    plain = first.output.replace("\n", "")
+    assert "vision/tiny: 4 runs done" in plain
+    assert "not run: 2 runs on cifar100" in plain
+    assert "the page: file://" in plain
+    page = (out / "index.html").read_text("utf-8")
+    assert "A tiny study" in page
+    assert "512 images, 1 epochs" in page
+    assert "left out by --only" in page
+    assert "cifar100" in page
+    records = list(read(out / "studies" / "vision-tiny-smoke.jsonl"))
+    assert isinstance(records[0], StudyRecord)
+    assert sum(isinstance(r, RunRecord) for r in records) == 4
+    before = {f: f.stat().st_mtime_ns for f in out.glob("runs/*/run.json")}
+    second = acprop(out, "--only", "vision/tiny")
+    assert second.exit_code == 0, second.output
+    assert {f: f.stat().st_mtime_ns for f in out.glob("runs/*/run.json")} == before
+
+
+@pytest.mark.usefixtures("offline")
+def test_without_data_it_says_how_to_give_it_does_the_rest_and_fails(
+    tmp_path, shelf, monkeypatch, mnist
+):
+    shelf("able")
+    shelf("unable", dataset="fashion-mnist")
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "mnist").symlink_to(mnist)
+    monkeypatch.setenv("ACPROP_DATA", str(cache))
+    monkeypatch.setenv("PATH", os.path.dirname(sys.executable))
+    result = acprop(tmp_path / "out", "--only", "vision/able,vision/unable")
+    assert result.exit_code == 1
+    plain = " ".join(result.output.split())
+    assert "vision/able: 4 runs done" in plain
+    assert "not run: 4 runs on fashion-mnist" in plain
+    assert "--from" in plain
+    assert (tmp_path / "out" / "index.html").exists()
+
+
+@pytest.mark.usefixtures("mnist", "offline")
+def test_interrupted_in_the_middle_the_next_call_goes_on(tmp_path, shelf):
+    shelf("long", epochs=40)
+    out = tmp_path / "out"
+    words = ["reproduce", "--only", "vision/long", "--out", str(out)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "acprop", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 90
+    while not list(out.glob("runs/*/metrics.jsonl")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "call it again and it goes on" in said
+    result = acprop(out, "--only", "vision/long")
+    assert result.exit_code == 0, result.output
+    assert "vision/long: 4 runs done" in result.output
+
+
+def test_an_unknown_part_is_refused_before_anything_is_done(tmp_path, shelf):
+    shelf("tiny")
+    result = acprop(tmp_path / "out", "--only", "lab,vision/foo")
+    assert isinstance(result.exception, ValueError)
+    message = "only must be among lab, vision/tiny, got 'vision/foo'"
+    assert str(result.exception) == message
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_the_laboratory_is_checked_and_drawn(tmp_path):
+    result = acprop(tmp_path, "--only", "lab")
+    assert result.exit_code == 0, result.output
+    assert len(list((tmp_path / "verdicts").iterdir())) == len(CLAIMS)
+    page = (tmp_path / "index.html").read_text("utf-8")
+    assert "figures/area-dense-0.9.png" in page
