@@ -1,5 +1,12 @@
 """Many runs at once: none is lost, none is made twice."""
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -7,7 +14,7 @@ import pytest
 from acprop.bench.execute import execute
 from acprop.bench.optimizers import resolved
 from acprop.bench.spec import RunSpec
-from acprop.bench.store import Store
+from acprop.bench.store import RunInUseError, Store
 
 TASK = {
     "dataset": "mnist",
@@ -55,3 +62,61 @@ def test_a_run_in_use_elsewhere_is_an_error_that_says_so(tmp_path):
         (outcome,) = execute([SPEC], tmp_path, jobs=1)
     assert outcome.status == "error"
     assert "must be free, got one in use by process" in outcome.message
+
+
+@pytest.mark.usefixtures("mnist")
+def test_a_worker_that_is_killed_is_an_error_and_the_next_call_goes_on(tmp_path):
+    """A machine short of memory kills whom it likes."""
+    spec = replace(SPEC, epochs=20, task_settings=TASK | {"batch": 8})
+    folder, todo = Store(tmp_path).folder(spec), [signal.SIGKILL]
+
+    def kill_once(run, share):
+        del run, share
+        with suppress(IndexError):
+            os.kill(int((folder.path / "lock").read_text()), todo.pop())
+
+    (outcome,) = execute([spec], tmp_path, jobs=1, on_progress=kill_once)
+    assert (outcome.status, folder.status()) == ("error", "running")
+    assert outcome.message.startswith("a worker was killed")
+    (outcome,) = execute([spec], tmp_path, jobs=1)
+    assert outcome.status == folder.status() == "done"
+
+
+ALONE = """
+import json, pathlib, sys
+from acprop.bench.execute import execute
+from acprop.bench.spec import from_plain
+plain, root = json.loads(sys.argv[1]), pathlib.Path(sys.argv[2])
+execute([from_plain(plain)], root, jobs=1)
+"""
+
+
+def free(folder):
+    try:
+        with folder.locked():
+            return True
+    except RunInUseError:
+        return False
+
+
+@pytest.mark.usefixtures("mnist")
+def test_workers_do_not_outlive_a_parent_that_was_killed(tmp_path):
+    """Left alone they would hold their runs for ever, and no next call could go on."""
+    spec = replace(SPEC, epochs=100_000)
+    folder = Store(tmp_path).folder(spec)
+    words = [json.dumps(spec.plain()), str(tmp_path)]
+    parent = subprocess.Popen(
+        [sys.executable, "-c", ALONE, *words], stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 60
+    while not folder.metrics():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert not free(folder)
+    parent.kill()
+    parent.wait()
+    while not free(folder):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert folder.status() == "running"
+    assert folder.load()["progress"]["step"] > 0

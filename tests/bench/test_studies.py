@@ -40,7 +40,7 @@ def test_every_run_of_every_scale_can_be_built(name):
     """Nothing is trained: names, settings, schedules and shapes are checked."""
     study = SHELF.study(name)
     assert list(study.scales) == ["smoke", "small", "paper"]
-    seen = set()
+    shapes = {}
     for scale in study.scales:
         for planned in study.planned(scale):
             spec = planned.spec
@@ -49,9 +49,9 @@ def test_every_run_of_every_scale_can_be_built(name):
             assert made.dataset in NAMES
             schedule(**spec.schedule, epochs=spec.epochs, steps_per_epoch=10)(0)
             shape = (made.net, made.width, made.depth, made.dataset, made.size)
-            if shape not in seen:
-                seen.add(shape)
-                build_on_meta(made)
+            shapes[shape] = made
+    for made in shapes.values():
+        build_on_meta(made)
 
 
 def build_on_meta(made):
@@ -98,6 +98,33 @@ def test_the_papers_scale_is_the_papers(name):
         decay = 5e-2 if spec.optimizer == "adamw" else 5e-4
         assert spec.settings["weight_decay"] == decay
         assert spec.settings["decoupled"] == (spec.optimizer == "adamw")
+
+
+def test_imagenet_carries_the_papers_table_of_hyper_parameters():
+    """Appendix C: ACProp on ImageNet with lr 1e-3, β = (0.9, 0.999), ε = 1e-12."""
+    points = SHELF.study("vision/imagenet-resnet18").planned("paper")
+    assert {p.spec.task_settings["dataset"] for p in points} == {"imagenet"}
+    assert {p.spec.task_settings["net"] for p in points} == {"resnet18"}
+    (ours,) = (p.spec.settings for p in points if p.asked.get("eps") == 1e-12)
+    assert (ours["lr"], ours["beta1"], ours["beta2"]) == (1e-3, 0.9, 0.999)
+
+
+def test_avagrad_begins_where_the_paper_says_it_must():
+    """Section 5's remark: AVAGrad's own lr = 0.1, ε = 0.1; CIFAR-10 and 100."""
+    assert grid("vision/wrn-avagrad", "avagrad", "lr", "eps") == {(0.1, 0.1)}
+    points = SHELF.study("vision/wrn-avagrad").planned("paper")
+    sets = {(p.spec.optimizer, p.spec.task_settings["dataset"]) for p in points}
+    assert sets >= {
+        (o, d) for o in ("avagrad", "acprop") for d in ("cifar10", "cifar100")
+    }
+    assert {p.spec.task_settings["net"] for p in points} == {"wrn-28-10"}
+
+
+def test_the_smaller_scales_of_the_heat_map_are_parts_of_the_papers():
+    for name in ("vision/vgg-lr-eps", "vision/vgg-beta1", "vision/vgg-beta2"):
+        study = SHELF.study(name)
+        whole = {str(p.asked) for p in study.planned("paper")}
+        assert {str(p.asked) for p in study.planned("smoke")} < whole
 
 
 def grid(name, optimizer, *keys):
@@ -174,13 +201,27 @@ BAD = [
     (GOOD.replace("title", "titel"), "tiny.toml must be a valid study, got"),
     (GOOD.replace('"vision/tiny"', '"vision/other"'), "name must be 'vision/tiny' in"),
     ("= nonsense", "tiny.toml must be a valid study, got"),
+    (GOOD.replace("epochs", "epoch"), ".* scales.smoke.epochs: Field required; scales"),
+    (
+        GOOD.replace("[0, 1]", '["0"]'),
+        r".* scales.smoke.seeds.0: Input should be a val",
+    ),
+    (
+        GOOD.replace("grid =", 'scales = ["smal"], grid ='),
+        ".* an arm's scales must be among smoke, got smal",
+    ),
+    (
+        GOOD + "grid = { beta2 = [0.9] }",
+        r".* a scale's grid must name what an arm's does \(beta1\), got beta2",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("text", "message"), BAD)
 def test_a_bad_file_is_refused_with_its_name(tmp_path, text, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
+    with pytest.raises(ValueError, match=f"^{message}") as caught:
         shelf(tmp_path, text).study("vision/tiny")
+    assert "\n" not in str(caught.value)
 
 
 def test_an_unknown_study_or_scale_is_refused(tmp_path):
@@ -193,7 +234,20 @@ def test_an_unknown_study_or_scale_is_refused(tmp_path):
         good.study("vision/tiny").planned("big")
 
 
+def test_studies_are_found_around_here_and_else_in_the_checkout(tmp_path, monkeypatch):
+    monkeypatch.delenv("ACPROP_STUDIES", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert library().root == SHELF.root
+    (tmp_path / "deep" / "studies").mkdir(parents=True)
+    shelf(tmp_path / "deep" / "studies", GOOD)
+    assert library().root == SHELF.root
+    (tmp_path / "deep" / "er").mkdir()
+    monkeypatch.chdir(tmp_path / "deep" / "er")
+    assert library().root == tmp_path / "deep" / "studies"
+
+
 def test_studies_are_found_where_told_then_around_here(tmp_path, monkeypatch):
+    monkeypatch.delenv("ACPROP_STUDIES", raising=False)
     assert library().root.name == "studies"
     (tmp_path / "mine").mkdir()
     shelf(tmp_path / "mine", GOOD)

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from acprop.cli.app import app, run
-from acprop.records import RunRecord, StudyRecord, from_json
+from acprop.records import RunRecord, StudyRecord, from_json, read
 
 SMALL = (
     "--task n_train=1280 --task n_validation=500 --task n_test=500 "
@@ -94,7 +94,14 @@ BAD = [
         "run vision/mnist-mlp --optimizer adam --resume --restart",
         "--resume must stand alone",
     ),
+    ("run vision/mnist-mlp --optimizer adam --device foo", "device must be one of cpu"),
+    (
+        "run vision/mnist-mlp --optimizer adam --time-limit 0",
+        "time-limit must be above 0, got 0",
+    ),
     ("study vision/mnist-mlp --jobs 0", "jobs must be 1 or more, got 0"),
+    ("study vision/foo", "study must be one of"),
+    ("study vision/mnist-mlp --scale huge", "scale must be one of smoke, small, paper"),
 ]
 
 
@@ -110,6 +117,8 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert end.value.code == 2
     assert heard.err.startswith("error: ")
     assert message in heard.err
+    assert heard.err.count("\n") == 1
+    assert heard.out == ""
     assert not (tmp_path / "runs").exists()
 
 
@@ -117,7 +126,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
 def test_ctrl_c_leaves_a_checkpoint_and_a_second_process_is_refused(tmp_path):
     asked = [sys.executable, "-m", "acprop", "bench"]
     asked += words(tmp_path, "--optimizer", "acprop", "--checkpoint-seconds", "0")
-    long = [word.replace("n_train=1280", "n_train=50000") for word in asked]
+    long = [word.replace("n_train=1280", "n_train=20000") for word in asked]
     process = subprocess.Popen(long, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not list(tmp_path.glob("*/checkpoint.pt")):
@@ -133,6 +142,13 @@ def test_ctrl_c_leaves_a_checkpoint_and_a_second_process_is_refused(tmp_path):
     again = subprocess.run(long, capture_output=True, text=True)
     assert again.returncode == 2
     assert "add --resume to go on or --restart to begin anew" in again.stderr
+    assert again.stderr.count("\n") == 1
+    seldom = [*long[:-1], "60", "--resume", "--json"]
+    resumed = subprocess.run(seldom, capture_output=True, text=True)
+    assert resumed.returncode == 0, resumed.stderr
+    record = from_json(resumed.stdout)
+    assert record.status == "done"
+    assert [entry["epoch"] for entry in record.history] == [1, 2, 3]
 
 
 @pytest.mark.usefixtures("mnist", "studies")
@@ -150,6 +166,48 @@ def test_a_study_runs_all_and_writes_its_records(tmp_path):
         ("sgd", 1),
     ]
     assert {r.status for r in runs} == {"done"}
+
+
+@pytest.mark.usefixtures("mnist", "studies")
+def test_a_failed_run_of_a_study_is_named_and_the_others_are_kept(tmp_path):
+    file = tmp_path / "studies" / "vision" / "tiny.toml"
+    large = "settings = { lr = 0.1 }\ntask_settings = { batch = 1024 }"
+    text = file.read_text("utf-8").replace("settings = { lr = 0.1 }", large)
+    file.write_text(text, "utf-8")
+    records = tmp_path / "records.jsonl"
+    asked = ["study", "vision/tiny", "--runs", str(tmp_path / "runs")]
+    result = acprop(*asked, "--out", str(records), "--jobs", "1")
+    assert result.exit_code == 1
+    assert result.stderr.count("batch must be at most the 512 training images") == 2
+    assert result.stdout.count("lr=0.001: acprop seed") == 2
+    study, *runs = read(records)
+    assert len(study.runs) == len(runs) == 2
+    assert len(study.missing) == 2
+
+
+@pytest.mark.usefixtures("mnist", "studies")
+def test_a_study_stopped_by_a_signal_to_it_alone_ends_at_once_and_says_so(tmp_path):
+    """No run that waits for a worker may begin: at full size it would take hours."""
+    file = tmp_path / "studies" / "vision" / "tiny.toml"
+    text = file.read_text("utf-8").replace("epochs = 1", "epochs = 100000")
+    file.write_text(text, "utf-8")
+    asked = ["study", "vision/tiny", "--runs", str(tmp_path / "runs"), "--jobs", "1"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "acprop", "bench", *asked],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("runs/*/metrics.jsonl")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "stopped; call it again and it goes on where it was" in said
+    assert "Traceback" not in said
+    (begun,) = tmp_path.glob("runs/*/run.json")
+    assert (begun.parent / "checkpoint.pt").exists()
 
 
 @pytest.mark.usefixtures("studies")

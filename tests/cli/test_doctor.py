@@ -1,8 +1,11 @@
 """`acprop doctor`."""
 
 import json
+import subprocess
+import sys
 from importlib import metadata
 
+import pytest
 from typer.testing import CliRunner
 
 from acprop.cli import doctor
@@ -28,6 +31,9 @@ def test_what_is_missing_is_said_with_the_command_that_adds_it(monkeypatch):
     found = {f["name"]: f for f in map(json.loads, result.stdout.splitlines())}
     assert found["pooch"]["remedy"] == "pip install 'acprop[bench]'"
     assert found["torch"]["remedy"] == ""
+    shown = CliRunner().invoke(app, ["doctor"])
+    assert shown.exit_code == 1
+    assert "✗ pooch: absent  → pip install 'acprop[bench]'" in shown.output
 
 
 def test_missing_data_is_no_illness(monkeypatch, tmp_path):
@@ -36,3 +42,38 @@ def test_missing_data_is_no_illness(monkeypatch, tmp_path):
     found = {f["name"]: f for f in map(json.loads, result.stdout.splitlines())}
     assert found["data mnist"]["remedy"] == "acprop data fetch mnist"
     assert result.exit_code == 0
+
+
+def acprop_without(missing, *words):
+    """The command as it runs where some packages are not installed."""
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(sys.argv.pop(1).split(',')));"
+        "from acprop.cli import main; main()"
+    )
+    said = [sys.executable, "-c", code, ",".join(missing), *words]
+    return subprocess.run(said, capture_output=True, text=True)
+
+
+BENCH = ("jinja2", "PIL", "platformdirs", "pooch", "pydantic", "pytorch_optimizer")
+
+
+def test_the_laboratory_works_without_the_benchmarks_packages():
+    said = acprop_without(BENCH, "lab", "limits")
+    assert said.returncode == 0, said.stderr
+    assert "derived" in said.stdout
+
+
+@pytest.mark.parametrize("words", ["bench studies", "reproduce --only lab"])
+def test_the_benchmark_without_its_packages_says_which_extra_has_them(words, tmp_path):
+    said = acprop_without(
+        ("pydantic",), *words.split(), *(["--out", str(tmp_path)] * ("only" in words))
+    )
+    assert said.returncode == 1
+    advice = "run pip install 'acprop[bench]' (pydantic is missing)"
+    assert said.stderr == f"error: this command needs more packages; {advice}\n"
+
+
+def test_help_needs_neither_torch_nor_matplotlib():
+    for words in (["--help"], ["bench", "--help"], ["reproduce", "--help"]):
+        said = acprop_without(("torch", "matplotlib", "numpy"), *words)
+        assert said.returncode == 0, said.stderr

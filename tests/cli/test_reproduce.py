@@ -9,7 +9,7 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-from acprop.cli.app import app
+from acprop.cli.app import app, run
 from acprop.lab.claims import CLAIMS
 from acprop.records import RunRecord, StudyRecord, read
 
@@ -132,9 +132,33 @@ def test_interrupted_in_the_middle_the_next_call_goes_on(tmp_path, shelf):
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "call it again and it goes on" in said
+    assert "Traceback" not in said
+    assert (out / "index.html").exists() is False
     result = acprop(out, "--only", "vision/long")
     assert result.exit_code == 0, result.output
     assert "vision/long: 4 runs done" in result.output
+
+
+BAD = [
+    ("--only vision/foo", "only must be among lab, vision/tiny, got 'vision/foo'"),
+    ("--only vision/tiny --scale huge", "scale must be one of smoke, got huge"),
+    ("--jobs 0", "jobs must be 1 or more, got 0"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), BAD)
+def test_bad_input_is_one_line_and_exit_code_2(
+    tmp_path, shelf, monkeypatch, capsys, words, message
+):
+    shelf("tiny")
+    out = tmp_path / "out"
+    asked = ["acprop", "reproduce", "--out", str(out), *words.split()]
+    monkeypatch.setattr(sys, "argv", asked)
+    with pytest.raises(SystemExit) as end:
+        run()
+    assert end.value.code == 2
+    assert capsys.readouterr().err == f"error: {message}\n"
+    assert not out.exists()
 
 
 def test_an_unknown_part_is_refused_before_anything_is_done(tmp_path, shelf):

@@ -1,15 +1,20 @@
 """The vision task: pairs of runs that see the same, pieces of a batch, resuming."""
 
+import copy
 import io
+import re
+from dataclasses import replace
+from math import isnan
 
 import pytest
 import torch
-from PIL import Image
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, interpolate
 
 from acprop.bench.optimizers import build
 from acprop.bench.run import digest
-from acprop.tasks.data import fetch
+from acprop.tasks import vision
+from acprop.tasks.data import normalised
+from acprop.tasks.feed import Memory
 from acprop.tasks.vision import VisionSettings, VisionTask, second_moment, settings
 
 SMALL = {
@@ -20,6 +25,7 @@ SMALL = {
     "n_validation": 200,
     "n_test": 200,
 }
+WITH_BATCH_NORM = {"net": "resnet18", "width": 0.125, "depth": 0.5}
 
 
 @pytest.fixture(scope="module")
@@ -41,133 +47,263 @@ def begin(task, name="acprop", seed=0, **options):
     return task.begin(seed, build(name, {"lr": 1e-3, **options}))
 
 
-def batches(session, n=3):
-    out = []
-    for _ in range(n):
-        out.append(session._pieces())
-        session.step += 1
-    return torch.cat([x.flatten() for pieces in out for x, _ in pieces])
+def weights(session):
+    return digest(session.net.state_dict())
 
 
-def test_every_optimizer_with_a_seed_sees_the_same_weights_and_images(task):
-    one, two = (begin(task(), name) for name in ("acprop", "sgd"))
-    assert digest(one.net.state_dict()) == digest(two.net.state_dict())
-    assert torch.equal(batches(one), batches(two))
+def steps(session, n):
+    return [session.train_step()["loss"] for _ in range(n)]
 
 
-def test_another_seed_is_another_run(task):
+class Spy:
+    """Stands between a session and its feed and remembers what was trained on."""
+
+    def __init__(self, session, n_steps):
+        self.feed, self.rows, self.draws, self.x, self.y = session.feed, [], [], [], []
+        session.feed = self
+        steps(session, n_steps)
+
+    def __getattr__(self, name):
+        return getattr(self.feed, name)
+
+    def training(self, rows, draw, *, n, part):
+        x, y = self.feed.training(rows, draw, n=n, part=part)
+        self.rows += rows.tolist()
+        self.draws.append(draw and draw.initial_seed())
+        self.x.append(x)
+        self.y.append(y)
+        return x, y
+
+    def digest(self):
+        return digest([self.x, self.y])
+
+
+@pytest.mark.parametrize("name", ["sgd", "adam", "lookahead", "adahessian"])
+def test_every_optimizer_with_a_seed_sees_the_same_weights_and_images(task, name):
+    """AdaHessian draws random numbers of its own; nobody's data may feel it."""
+    one, other = begin(task()), begin(task(), name)
+    assert weights(one) == weights(other)
+    assert Spy(one, 12).digest() == Spy(other, 12).digest()
+    assert weights(one) != weights(other)
+
+
+def test_another_seed_has_other_weights_another_order_and_other_crops(task):
     one, two = (begin(task(), seed=seed) for seed in (0, 1))
-    assert digest(one.net.state_dict()) != digest(two.net.state_dict())
-    assert not torch.equal(batches(one), batches(two))
+    assert weights(one) != weights(two)
+    one, two = Spy(one, 3), Spy(two, 3)
+    assert one.rows != two.rows
+    assert not set(one.draws) & set(two.draws)
 
 
-def test_the_streams_are_independent(task):
-    """Without crops the weights and the order of the labels are what they were."""
-    with_crops, without = begin(task()), begin(task(augment=False))
-    assert digest(with_crops.net.state_dict()) == digest(without.net.state_dict())
-    (_, seen), (_, plain) = with_crops._pieces()[0], without._pieces()[0]
-    assert torch.equal(seen, plain)
-    assert not torch.equal(batches(with_crops), batches(without))
+def test_what_others_draw_changes_nothing(task):
+    torch.manual_seed(1)
+    one = begin(task())
+    torch.manual_seed(2)
+    other = begin(task())
+    assert weights(one) == weights(other)
+    seen = Spy(one, 3).digest()
+    torch.rand(100)
+    assert Spy(other, 3).digest() == seen
+
+
+def test_without_crops_weights_and_order_are_what_they_were(task):
+    cropped, plain = begin(task()), begin(task(augment=False))
+    assert weights(cropped) == weights(plain)
+    cropped, plain = Spy(cropped, 3), Spy(plain, 3)
+    assert cropped.rows == plain.rows
+    assert all(map(torch.equal, cropped.y, plain.y))
+    assert not any(map(torch.equal, cropped.x, plain.x))
+    assert plain.draws == [None] * 3
+
+
+def test_another_net_sees_the_same_images(task):
+    mlp, resnet = begin(task()), begin(task(**WITH_BATCH_NORM))
+    assert Spy(mlp, 2).digest() == Spy(resnet, 2).digest()
 
 
 def test_an_epoch_shows_every_image_once_and_the_next_in_another_order(task):
-    session = begin(task(augment=False))
-    first, second = [], []
-    for epoch in (first, second):
-        for _ in range(session.steps_per_epoch):
-            session._pieces()
-            place = session.step % session.steps_per_epoch
-            epoch += session.order[place * 64 : (place + 1) * 64].tolist()
-            session.step += 1
+    rows = Spy(begin(task()), 20).rows
+    first, second = rows[:640], rows[640:]
     assert sorted(first) == sorted(second) == list(range(640))
     assert first != second
 
 
-def test_validation_is_held_out_of_training_and_the_same_for_all(task):
+def contents(x):
+    return {row.numpy().tobytes() for row in x}
+
+
+def test_validation_is_held_out_of_training(task):
     images = task().feed.images
-    seen = {row.numpy().tobytes() for row in images.train_x}
-    held = {row.numpy().tobytes() for row in images.val_x}
-    assert len(held) == 200
-    assert not seen & held
+    assert len(contents(images.val_x)) == 200
+    assert not contents(images.train_x) & contents(images.val_x)
+
+
+def test_validation_is_the_same_for_all_seeds_and_sizes(task):
+    first, other = begin(task(), seed=0), begin(task(), seed=1)
+    fewer = begin(task(n_train=256), seed=2)
+    judged = [s.feed.judged("val", slice(0, 200)) for s in (first, other, fewer)]
+    assert len({digest(list(pair)) for pair in judged}) == 1
+
+
+def test_only_images_of_the_training_part_are_trained_on(task):
+    session = begin(task(augment=False))
+    images = session.feed.images
+    seen = contents(torch.cat(Spy(session, 10).x))
+    assert seen == contents(normalised(images.train_x, images))
+    assert not seen & contents(normalised(images.test_x, images))
+
+
+def test_what_is_judged_has_no_part_in_training(task):
+    """Other validation and test sets, other accuracies, the same weights."""
+    other = copy.copy(task())
+    images = other.feed.images
+    blank = {"val_x": images.val_x * 0, "test_x": images.test_x * 0}
+    other.feed = Memory(replace(images, **blank))
+    sessions = [begin(task()), begin(other)]
+    seen = []
+    for session in sessions:
+        steps(session, 10)
+        seen.append(session.evaluate())
+        steps(session, 3)
+    assert seen[0]["val_accuracy"] > seen[1]["val_accuracy"]
+    assert seen[0]["test_accuracy"] > seen[1]["test_accuracy"]
+    assert weights(sessions[0]) == weights(sessions[1])
+
+
+def test_evaluating_changes_nothing(task):
+    """BatchNorm's running averages and the random streams stay as they are."""
+    often, never = (begin(task(n_train=256, **WITH_BATCH_NORM)) for _ in range(2))
+    for _ in range(3):
+        steps(often, 1)
+        often.evaluate()
+    steps(never, 3)
+    assert weights(often) == weights(never)
 
 
 @pytest.mark.parametrize("accumulate", [2, 4])
 def test_pieces_of_a_batch_add_up_to_it(task, accumulate):
-    whole, parts = begin(task()), begin(task(accumulate=accumulate))
-    for _ in range(5):
-        a, b = whole.train_step()["loss"], parts.train_step()["loss"]
-        assert a == pytest.approx(b, rel=1e-5)
+    """With SGD: an adaptive step would hide a gradient that is n times too large."""
+    whole = begin(task(), "sgd", lr=0.1)
+    parts = begin(task(accumulate=accumulate), "sgd", lr=0.1)
+    assert steps(whole, 20) == pytest.approx(steps(parts, 20), rel=1e-4)
+    for a, b in zip(whole.net.parameters(), parts.net.parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-5)
 
 
-def test_the_metrics_are_those_computed_by_hand(task):
+def test_the_metrics_are_those_computed_by_hand(task, monkeypatch):
+    """Evaluated 64 at a time: three times, and the 8 that are left."""
+    monkeypatch.setattr(vision, "EVALUATION_BATCH", 64)
     session = begin(task(second_moment=True))
-    losses, right = [], 0
-    for _ in range(3):
-        ((x, y),) = session._pieces()
-        logits = session.net(x)
-        losses.append(cross_entropy(logits, y).item())
-        right += int((logits.argmax(1) == y).sum())
-        assert session.train_step()["loss"] == pytest.approx(losses[-1], rel=1e-6)
-    seen = session.evaluate()
-    assert seen["train_loss"] == pytest.approx(sum(losses) / 3, rel=1e-6)
-    assert seen["train_accuracy"] == right / 192
-    assert seen["samples"] == 192
+    spied = copy.deepcopy(session.net)
+    for _ in range(2):  # an epoch's sums are its own
+        losses, right = [], 0
+        for _ in range(10):
+            spied.load_state_dict(session.net.state_dict())
+            spy = Spy(session, 1)
+            session.feed = spy.feed
+            logits = spied(spy.x[0])
+            losses.append(cross_entropy(logits, spy.y[0]).item())
+            right += int((logits.argmax(1) == spy.y[0]).sum())
+        seen = session.evaluate()
+        assert seen["train_loss"] == pytest.approx(sum(losses) / 10, rel=1e-6)
+        assert (seen["train_accuracy"], seen["samples"]) == (right / 640, 640)
     for part in ("val", "test"):
         x, y = session.feed.judged(part, slice(0, 200))
-        session.net.eval()
         logits = session.net(x)
-        accuracy = float((logits.argmax(1) == y).float().mean())
-        assert seen[f"{part}_accuracy"] == pytest.approx(accuracy)
+        n_right = int((logits.argmax(1) == y).sum())
+        assert seen[f"{part}_accuracy"] == n_right / 200
         loss = cross_entropy(logits, y).item()
         assert seen[f"{part}_loss"] == pytest.approx(loss, rel=1e-5)
     buffers = [s["exp_avg_sq"].flatten() for s in session.optimizer.state.values()]
-    assert seen["second_moment"] == pytest.approx(torch.cat(buffers).mean().item())
+    mean = torch.cat(buffers).double().mean().item()
+    assert seen["second_moment"] == pytest.approx(mean, rel=1e-12)
+
+
+def test_the_second_moment_is_the_mean_over_all_elements(task):
+    """Three elements of 1 and one of 5 have the mean 2, however they are grouped."""
+    optimizer = begin(task()).optimizer
+    ones, five = torch.ones(3, 1), torch.tensor(5.0)
+    (a, b, *_) = optimizer.param_groups[0]["params"]
+    optimizer.state.update({a: {"exp_avg_sq": ones}, b: {"square_avg": five}})
+    assert second_moment(optimizer) == 2.0
 
 
 def test_an_optimizer_without_a_second_moment_has_none(task):
     session = begin(task(), "sgd")
-    session.train_step()
-    assert second_moment(session.optimizer) != second_moment(session.optimizer)
+    steps(session, 1)
+    assert isnan(second_moment(session.optimizer))
+    assert "second_moment" not in session.evaluate()
 
 
 NETS = {
-    "mlp": {"net": "mlp"},
-    "with BatchNorm": {
-        "net": "resnet18",
-        "width": 0.125,
-        "depth": 0.5,
-        "channels_last": True,
-    },
+    "mlp": {},
+    "with BatchNorm": WITH_BATCH_NORM | {"channels_last": True},
 }
 
 
 @pytest.mark.parametrize("net", NETS)
 @pytest.mark.parametrize("name", ["acprop", "adam", "sgd", "adahessian"])
 def test_a_session_resumed_in_the_middle_of_an_epoch_has_the_same_bits(task, name, net):
+    """Stopped after 3 of 4 steps, through a file; the loss and the epoch as well."""
     small = task(n_train=256, **NETS[net])
     whole = begin(small, name)
-    for _ in range(3):
-        whole.train_step()
+    steps(whole, 3)
     file = io.BytesIO()
     torch.save(whole.state_dict(), file)
-    for _ in range(3):
-        whole.train_step()
-    copy = begin(small, name)
+    losses, seen = steps(whole, 1), whole.evaluate()
+    losses += steps(whole, 2)
+    resumed = begin(small, name, seed=0)
     file.seek(0)
-    copy.load_state_dict(torch.load(file, weights_only=True))
-    for _ in range(3):
-        copy.train_step()
-    assert digest(whole.state_dict()) == digest(copy.state_dict())
+    resumed.load_state_dict(torch.load(file, weights_only=True))
+    assert steps(resumed, 1) == losses[:1]
+    assert resumed.evaluate() == seen
+    assert steps(resumed, 2) == losses[1:]
+    assert digest(whole.state_dict()) == digest(resumed.state_dict())
 
 
-@pytest.mark.parametrize(
-    "option", [{"autocast": True}, {"channels_last": True}, {"size": 32}], ids=str
-)
-def test_an_option_changes_the_numbers_and_little_else(task, option):
-    shape = {"net": "resnet18", "width": 0.125, "depth": 0.5, "n_train": 128}
-    plain, other = begin(task(**shape)), begin(task(**shape, **option))
-    a, b = plain.train_step()["loss"], other.train_step()["loss"]
-    assert a == pytest.approx(b, rel=0.2)
+def test_autocast_computes_in_bfloat16_and_keeps_float32_weights(task):
+    plain, other = (
+        begin(task(n_train=128, **WITH_BATCH_NORM, **option))
+        for option in ({}, {"autocast": True})
+    )
+    kinds = []
+    other.net.stem[0].register_forward_hook(lambda *a: kinds.append(a[2].dtype))
+    (a,), (b,) = steps(plain, 1), steps(other, 1)
+    assert kinds == [torch.bfloat16]
+    assert a != b
+    assert a == pytest.approx(b, rel=0.02)
+    assert {p.dtype for p in other.net.parameters()} == {torch.float32}
+
+
+def test_channels_last_is_a_layout_and_not_another_network(task):
+    plain, other = (
+        begin(task(n_train=128, **WITH_BATCH_NORM, **option))
+        for option in ({}, {"channels_last": True})
+    )
+    assert weights(plain) == weights(other)
+    layouts = []
+    other.net.stem[0].register_forward_hook(lambda *a: layouts.append(a[2]))
+    assert steps(plain, 2) == pytest.approx(steps(other, 2), rel=1e-3)
+    layout = {"memory_format": torch.channels_last}
+    assert all(out.is_contiguous(**layout) for out in layouts)
+    assert not any(out.is_contiguous() for out in layouts)
+
+
+def test_images_are_resized_in_training_and_in_judging(task):
+    session = begin(task(n_train=128, size=32, **WITH_BATCH_NORM))
+    inputs = []
+    session.net.register_forward_pre_hook(lambda _, args: inputs.append(args[0]))
+    spy = Spy(session, 1)
+    assert torch.equal(inputs[0], interpolate(spy.x[0], (32, 32), mode="bilinear"))
+    session.evaluate()
+    assert {tuple(x.shape[1:]) for x in inputs} == {(1, 32, 32)}
+
+
+def test_a_compiled_network_learns_what_the_plain_one_does(task):
+    plain, other = begin(task()), begin(task(compile=True))
+    assert isinstance(other.model, torch._dynamo.OptimizedModule)
+    assert steps(plain, 3) == pytest.approx(steps(other, 3), rel=1e-4)
+    assert other.net.state_dict().keys() == plain.net.state_dict().keys()
 
 
 def test_the_learning_rate_is_a_multiple_of_the_first(task):
@@ -177,55 +313,28 @@ def test_the_learning_rate_is_a_multiple_of_the_first(task):
     assert session.optimizer.param_groups[0]["lr"] == pytest.approx(5e-4)
 
 
-BAD = [
-    ({"batch": 0}, "batch must be 1 or more, got 0"),
-    ({"batch": 1000}, "batch must be at most the 640 training images, got 1000"),
-    ({"batch": 63, "accumulate": 2}, "batch must be a multiple of ranks × accumulate"),
-]
+BAD = {
+    "batch must be 1 or more, got 0": {"batch": 0},
+    "size must be 1 or more, got 0": {"size": 0},
+    "n_test must be 1 or more, got -1": {"n_test": -1},
+    "batch must be at most the 640 training images, got 1000": {"batch": 1000},
+    "batch must be a multiple of ranks × accumulate = 3, got 64": {"accumulate": 3},
+}
 
 
-@pytest.mark.parametrize(("changes", "message"), BAD)
-def test_a_batch_that_cannot_be_is_refused(task, changes, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        begin(task(**changes))
+@pytest.mark.parametrize("message", BAD)
+def test_settings_that_cannot_be_are_refused(task, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        begin(task(**BAD[message]))
+
+
+def test_what_cannot_be_differentiated_twice_is_not_compiled(task):
+    message = "^compile must be false for an optimizer that differentiates .* got true"
+    with pytest.raises(ValueError, match=message):
+        begin(task(compile=True), "adahessian")
 
 
 def test_an_unknown_setting_is_refused():
     message = "^a vision task's setting must be one of dataset, net, .*, got bach$"
     with pytest.raises(ValueError, match=message):
         settings({"dataset": "mnist", "net": "mlp", "bach": 3})
-
-
-def test_pictures_in_imagenets_folders_are_trained_on(tmp_path, monkeypatch):
-    """train/<class>/*.JPEG and val/<class>/*.JPEG, decoded when asked for."""
-    draw = torch.Generator().manual_seed(0)
-    for part, n in (("train", 6), ("val", 3)):
-        for wnid in ("n01440764", "n01443537"):
-            folder = tmp_path / "imagenet" / part / wnid
-            folder.mkdir(parents=True)
-            for i in range(n):
-                pixels = torch.randint(0, 256, (40, 48, 3), generator=draw)
-                picture = Image.fromarray(pixels.to(torch.uint8).numpy())
-                picture.save(folder / f"{wnid}_{i}.JPEG")
-    monkeypatch.setenv("ACPROP_DATA", str(tmp_path / "cache"))
-    fetch("imagenet", folder=tmp_path / "imagenet", progress=False)
-    pictured = VisionTask(
-        VisionSettings(
-            "imagenet",
-            "resnet18",
-            batch=4,
-            stem="imagenet",
-            size=32,
-            width=0.125,
-            depth=0.5,
-            n_validation=4,
-        )
-    )
-    session = begin(pictured)
-    assert session.steps_per_epoch == 2
-    losses = [session.train_step()["loss"] for _ in range(2)]
-    again = begin(pictured)
-    assert [again.train_step()["loss"] for _ in range(2)] == losses
-    seen = session.evaluate()
-    assert 0 <= seen["test_accuracy"] <= 1
-    assert pictured.source["imagenet"]["route"] == "folder"

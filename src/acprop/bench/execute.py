@@ -1,18 +1,21 @@
 """Many runs on one machine: one process for each core, one thread in each.
 
 Runs of small networks gain nothing from a second thread and everything from a second
-process. Workers resume what they find and say how far they are through a queue.
+process. Workers resume what they find and say how far they are through a queue. Stopped
+by Ctrl-C, or left alone by a parent that was killed, they write a checkpoint and end.
 """
 
 import math
 import os
 import queue
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor, wait
-from contextlib import suppress
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from acprop.bench.spec import RunSpec, from_plain
 
 Plain = dict[str, Any]
 _REPORT_EVERY = 0.5  # seconds
+_STOPPED = "stopped; call it again and it goes on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,31 +38,53 @@ class Outcome:
 class _Reporter:
     """Tells the parent, now and then, what share of its run is done."""
 
-    def __init__(self, run: str, said: Any) -> None:
-        self.run, self.said, self.last = run, said, 0.0
+    def __init__(self, run: str) -> None:
+        self.run, self.last = run, 0.0
 
     def step(self, step: int, total: int, loss: float) -> None:
         del loss
         now = time.monotonic()
         if now - self.last > _REPORT_EVERY or step == total:
             self.last = now
-            # After Ctrl-C nobody may be listening any more; the run still ends cleanly.
-            with suppress(OSError, EOFError):
-                self.said.put((self.run, step / total))
+            _said.put((self.run, step / total))
+            if _stop.is_set():
+                signal.raise_signal(signal.SIGINT)  # the loop writes a checkpoint
 
     def epoch(self, entry: Plain) -> None:
         del entry
 
 
+# What a worker was given: the queue to its parent, and the event that ends all runs.
 _said: Any = None
+_stop: Any = None
 
 
-def _prepare_worker(said: Any) -> None:
-    global _said
-    _said = said
+def _prepare_worker(said: Any, stop: Any) -> None:
+    global _said, _stop
+    _said, _stop = said, stop
+    said.cancel_join_thread()  # what nobody reads any more must not keep us
+    # A terminal sends Ctrl-C to all of us. During a run the loop takes it; between
+    # runs only the parent does, and it says so through the event.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    leave_with_parent()
     import torch
 
     torch.set_num_threads(1)
+
+
+def leave_with_parent() -> None:
+    """End this worker when its parent is gone; a pool's workers would wait for ever."""
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        connection.wait([parent.sentinel])
+        while True:  # a run in work writes its checkpoint first; the next one ends us
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(_REPORT_EVERY)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _work(plain: Plain, root: str, study: str) -> tuple[str, str]:
@@ -68,6 +94,8 @@ def _work(plain: Plain, root: str, study: str) -> tuple[str, str]:
 
     spec = from_plain(plain)
     store = Store(Path(root))
+    if _stop.is_set():
+        return "interrupted", _STOPPED
     if store.finished(spec):
         return store.folder(spec).status() or "", ""
     try:
@@ -78,14 +106,21 @@ def _work(plain: Plain, root: str, study: str) -> tuple[str, str]:
             prepared.task,
             prepared.optimizer,
             resume=True,
-            watcher=_Reporter(spec.id, _said),
+            watcher=_Reporter(spec.id),
             about={"study": study, "data": prepared.source},
         )
     except RunInUseError as error:
         return "error", str(error)
     except Exception as error:  # one run's failure must not lose the others
         return "error", f"{type(error).__name__}: {error}"
-    return status, ""
+    return status, _STOPPED if status == "interrupted" else ""
+
+
+def _ended(future: Future[tuple[str, str]]) -> tuple[str, str]:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        return "error", "a worker was killed, perhaps for want of memory; call it again"
 
 
 def execute(
@@ -101,34 +136,33 @@ def execute(
     unique = list({spec.id: spec for spec in specs}.values())
     context = get_context("spawn")
     outcomes: dict[str, Outcome] = {}
-    with context.Manager() as manager:
-        said = manager.Queue()
-        with ProcessPoolExecutor(
-            jobs or os.cpu_count() or 1,
-            mp_context=context,
-            initializer=_prepare_worker,
-            initargs=(said,),
-        ) as pool:
-            waiting: dict[Future[tuple[str, str]], RunSpec] = {
-                pool.submit(_work, spec.plain(), str(root), study): spec
-                for spec in unique
-            }
-            try:
-                while waiting:
-                    done, _ = wait(waiting, timeout=0.2, return_when="FIRST_COMPLETED")
-                    _pass_on(said, on_progress)
-                    for future in done:
-                        spec = waiting.pop(future)
-                        outcome = Outcome(spec, *future.result())
-                        outcomes[spec.id] = outcome
-                        if on_progress is not None:
-                            on_progress(spec.id, 1.0)
-                        if on_end is not None:
-                            on_end(outcome)
-            except BaseException:
-                # The workers have had the signal too and write their checkpoints.
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
+    said, stop = context.Queue(), context.Event()
+    with ProcessPoolExecutor(
+        jobs or os.cpu_count() or 1,
+        mp_context=context,
+        initializer=_prepare_worker,
+        initargs=(said, stop),
+    ) as pool:
+        waiting: dict[Future[tuple[str, str]], RunSpec] = {
+            pool.submit(_work, spec.plain(), str(root), study): spec for spec in unique
+        }
+        try:
+            while waiting:
+                done, _ = wait(waiting, timeout=0.2, return_when="FIRST_COMPLETED")
+                _pass_on(said, on_progress)
+                for future in done:
+                    spec = waiting.pop(future)
+                    outcome = outcomes[spec.id] = Outcome(spec, *_ended(future))
+                    if on_progress is not None:
+                        on_progress(spec.id, 1.0)
+                    if on_end is not None:
+                        on_end(outcome)
+        except BaseException:
+            # Runs in work write their checkpoints; those that wait in the pool's own
+            # queue, which cannot be cancelled, see the event and do not begin.
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
     return [outcomes[spec.id] for spec in unique]
 
 

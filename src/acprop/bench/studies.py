@@ -10,9 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from acprop.bench.optimizers import resolved
 from acprop.bench.spec import RunSpec
@@ -78,6 +84,24 @@ class Study(_Strict):
     task_settings: Plain
     arms: list[Arm]
     scales: dict[str, Scale]
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        """A misspelt scale or setting would be ignored, and its runs be missing."""
+        for name in (name for arm in self.arms for name in arm.scales):
+            if name not in self.scales:
+                raise ValueError(
+                    f"an arm's scales must be among {', '.join(self.scales)}, "
+                    f"got {name}"
+                )
+        known = {key: None for arm in self.arms for key in arm.grid}
+        for name in (name for scale in self.scales.values() for name in scale.grid):
+            if name not in known:
+                raise ValueError(
+                    f"a scale's grid must name what an arm's does "
+                    f"({', '.join(known) or 'none'}), got {name}"
+                )
+        return self
 
     def scale(self, name: str) -> Scale:
         """Find a scale."""
@@ -161,13 +185,22 @@ class Library:
             study = Study(**tomllib.loads(path.read_text("utf-8")))
         except (tomllib.TOMLDecodeError, ValidationError) as error:
             raise ValueError(
-                f"{path.name} must be a valid study, got {error}"
+                f"{path.name} must be a valid study, got {_in_one_line(error)}"
             ) from error
         if study.name != name:
             raise ValueError(
                 f"name must be {name!r} in {path.name}, got {study.name!r}"
             )
         return study
+
+
+def _in_one_line(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    return "; ".join(
+        f"{'.'.join(map(str, item['loc']))}: {item['msg']}".removeprefix(": ")
+        for item in error.errors()
+    )
 
 
 def library(root: Path | None = None) -> Library:

@@ -45,6 +45,14 @@ def run() -> None:
     except BrokenPipeError:  # `acprop … | head`
         sys.stderr.close()
         sys.exit(0)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").split(".")[0]
+        if missing in ("", "acprop"):
+            raise
+        extra = "lab" if missing in doctor.LAB else "bench"
+        advice = f"run pip install 'acprop[{extra}]' ({missing} is missing)"
+        typer.echo(f"error: this command needs more packages; {advice}", err=True)
+        sys.exit(1)
     except (ValueError, TypeError, OSError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and type(error).__name__ != "DataError":
             raise  # not a mistake of the user's

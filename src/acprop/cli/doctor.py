@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from acprop.cli import show
 
@@ -41,7 +42,9 @@ def doctor(
             continue
         sign = "[green]✓[/]" if not item.remedy else "[red]✗[/]" if item.needed else "–"
         advice = f"  → {item.remedy}" if item.remedy else ""
-        show.console.print(f"{sign} {item.name}: {item.found}{advice}", soft_wrap=True)
+        # Escaped: in 'acprop[lab]' the brackets are not a style of rich's.
+        said = escape(f"{item.name}: {item.found}{advice}")
+        show.console.print(f"{sign} {said}", soft_wrap=True)
     raise typer.Exit(int(any(item.remedy and item.needed for item in found)))
 
 

@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeVar
 
-from acprop.bench.execute import Outcome, execute
+from acprop.bench.execute import Outcome, execute, leave_with_parent
 from acprop.bench.store import Store
 from acprop.bench.studies import Planned, Study
 from acprop.lab.claims import CLAIMS, verify
@@ -110,7 +110,9 @@ def _spread(
     work: Callable[[str], T], names: Sequence[str], jobs: int
 ) -> Iterator[tuple[str, T]]:
     """One process for each job; results as they come."""
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        jobs, mp_context=get_context("spawn"), initializer=leave_with_parent
+    ) as pool:
         futures = {pool.submit(work, name): name for name in names}
         try:
             for future in as_completed(futures):

@@ -37,6 +37,8 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(help="default: one for each core")] = None,
 ) -> None:
     """Check every claim, draw every toy figure, run every study, write one page."""
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs must be 1 or more, got {jobs}")
     try:
         raise typer.Exit(_reproduce(scale, only, out, jobs or os.cpu_count() or 1))
     except KeyboardInterrupt:
@@ -137,9 +139,9 @@ def _conclude(
         words = f"{done} runs done" + (f", {others} diverged" if others else "")
         show.console.print(f"{result.record.name}: {words}")
         for missing in result.record.missing:
-            show.console.print(f"  not run: {missing}", soft_wrap=True)
+            typer.echo(f"  not run: {missing}")
         lost += result.lost
-    show.console.print(f"the page: {page.resolve().as_uri()}", soft_wrap=True)
+    typer.echo(f"the page: {page.resolve().as_uri()}")
     if lost:
         show.errors.print(f"{len(lost)} parts are missing; see above")
     return int(bool(broken or lost))

@@ -156,7 +156,9 @@ def optimizers(rows: Sequence[Any], *, json: bool) -> None:
     """What can be named, and what cannot."""
     if json:
         for row in rows:
-            typer.echo(json_module.dumps(row._asdict(), ensure_ascii=False))
+            # Read-only mappings, which json does not know, become dicts.
+            text = json_module.dumps(row._asdict(), ensure_ascii=False, default=dict)
+            typer.echo(text)
         return
     table = Table("name", "library", "Table 1", "search space", "note")
     for row in rows:

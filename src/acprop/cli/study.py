@@ -15,7 +15,7 @@ from acprop.bench.execute import Outcome, execute
 from acprop.bench.store import Store
 from acprop.bench.studies import library
 from acprop.cli import show
-from acprop.cli.train import summary
+from acprop.cli.train import INTERRUPTED, summary
 from acprop.records import Record, to_json, write
 
 
@@ -42,7 +42,12 @@ def run_study(
             shares[run] = max(share, shares.get(run, 0.0))
             bar.update(row, completed=sum(shares.values()))
 
-        outcomes = execute(specs, runs, study=name, jobs=jobs, on_progress=heard)
+        try:
+            outcomes = execute(specs, runs, study=name, jobs=jobs, on_progress=heard)
+        except KeyboardInterrupt:
+            bar.stop()
+            typer.echo("stopped; call it again and it goes on where it was", err=True)
+            return INTERRUPTED
     store = Store(runs)
     failed = {o.spec.id: o for o in outcomes if o.status in ("error", "interrupted")}
     done = [
@@ -60,12 +65,12 @@ def run_study(
     for record in done:
         if not json:
             settings = " ".join(f"{k}={v}" for k, v in record.settings.items())
-            show.console.print(f"{settings}: {summary(record)}", soft_wrap=True)
+            typer.echo(f"{settings}: {summary(record)}")
     if json:
         for record in records:
             typer.echo(to_json(record))
     for complaint in missing:
-        show.errors.print(complaint, soft_wrap=True)
+        typer.echo(complaint, err=True)
     return int(bool(failed))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 import typer
 from rich.progress import (
     BarColumn,
@@ -51,6 +52,9 @@ def train(asked: Request) -> int:
     """Run or resume; the exit code."""
     if asked.resume and asked.restart:
         raise ValueError("--resume must stand alone, got --restart beside it")
+    if asked.time_limit is not None and not asked.time_limit > 0:
+        raise ValueError(f"time-limit must be above 0, got {asked.time_limit:g}")
+    _check_device(asked.device)
     spec = (
         library()
         .study(asked.study)
@@ -74,13 +78,13 @@ def train(asked: Request) -> int:
                 resume=asked.resume,
                 watcher=display,
                 checkpoint_seconds=asked.checkpoint_seconds,
-                time_limit=asked.time_limit or math.inf,
+                time_limit=math.inf if asked.time_limit is None else asked.time_limit,
                 about={"study": asked.study, "data": prepared.source},
             )
         if not ranks.is_first():
             return 0
     if status == "interrupted":
-        show.errors.print(f"stopped; a checkpoint is in {folder.path}; add --resume")
+        typer.echo(f"stopped; a checkpoint is in {folder.path}; add --resume", err=True)
         return INTERRUPTED
     return _conclude(asked, folder, "stored")
 
@@ -90,10 +94,20 @@ def _conclude(asked: Request, folder: RunFolder, word: str) -> int:
     if asked.json:
         typer.echo(to_json(record))
     else:
-        show.console.print(
-            f"{summary(record)}; {word} in {folder.path}", soft_wrap=True
-        )
+        typer.echo(f"{summary(record)}; {word} in {folder.path}")
     return 0
+
+
+def _check_device(device: str) -> None:
+    """A device that is not there is a mistake of the user's, not a traceback."""
+    there = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if not there.get(device.partition(":")[0], False):
+        known = ", ".join(name for name, found in there.items() if found)
+        raise ValueError(f"device must be one of {known} here, got {device}")
 
 
 def summary(record: RunRecord) -> str:

@@ -101,10 +101,10 @@ class Pictures:
         self.n_classes, self.source = folders.n_classes, folders.source
         kept, held = hold_out(folders.train_y, n_validation)
         if n_train is not None:
-            kept = kept[hold_out(folders.train_y[kept], n_train)[1]]
+            kept = kept[_chosen("n_train", folders.train_y[kept], n_train)]
         tested = torch.arange(len(folders.test_y))
         if n_test is not None:
-            tested = hold_out(folders.test_y, n_test)[1]
+            tested = _chosen("n_test", folders.test_y, n_test)
         self.kept, self.n_train = kept, len(kept)
         self.rows = {"val": held, "test": tested}
         self.parts = {name: len(rows) for name, rows in self.rows.items()}
@@ -125,3 +125,9 @@ class Pictures:
         folder = self.folders.train if where == "train" else self.folders.test
         x = folder.read(rows, size=self.size, boxes=boxes, n_threads=self.n_threads)
         return normalised(x, self.folders), folder.labels[rows]
+
+
+def _chosen(argument: str, labels: Tensor, n: int) -> Tensor:
+    if not 0 < n <= len(labels):
+        raise ValueError(f"{argument} must be in [1, {len(labels)}], got {n}")
+    return hold_out(labels, n)[1]

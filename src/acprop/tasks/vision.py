@@ -7,7 +7,7 @@ pieces: each takes its slice of it, and the mean of their gradients is the batch
 # torch has few types here:
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 import warnings
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from typing import Any, Literal, cast
 
@@ -54,9 +54,11 @@ class VisionSettings:
     second_moment: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("batch", "n_validation", "accumulate"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be 1 or more, got {getattr(self, name)}")
+        counts = ("batch", "n_train", "n_validation", "n_test", "size", "accumulate")
+        for name in counts:
+            n = getattr(self, name)
+            if n is not None and n < 1:
+                raise ValueError(f"{name} must be 1 or more, got {n}")
 
 
 def settings(plain: dict[str, Any]) -> VisionSettings:
@@ -115,6 +117,11 @@ class VisionSession:
                 f"batch must be a multiple of ranks × accumulate = {pieces}, got "
                 f"{settings.batch}"
             )
+        if settings.compile and optimizer.needs_graph:
+            raise ValueError(
+                "compile must be false for an optimizer that differentiates its "
+                "gradients, got true; torch.compile keeps no graph of them"
+            )
         self.net: nn.Module = _network(settings, feed, seed).to(device)
         if settings.channels_last:
             _to_channels_last(self.net)
@@ -129,7 +136,8 @@ class VisionSession:
                 f"got {settings.batch}"
             )
         self.step = 0
-        self.sums = torch.zeros(3, dtype=torch.float64)  # loss, right answers, samples
+        # Loss, right answers, samples; of all ranks, as one rank's checkpoint is all's.
+        self.sums = torch.zeros(3, dtype=torch.float64)
         self.order = Tensor()
         # What draws from the global stream (AdaHessian's probes) is seeded as well.
         torch.manual_seed(stream(seed, "global"))
@@ -151,30 +159,36 @@ class VisionSession:
         self.model.train()
         self.optimizer.zero_grad(set_to_none=True)
         pieces = self._pieces()
-        total = torch.zeros((), dtype=torch.float64)
+        sums = torch.zeros_like(self.sums)
         for i, (x, y) in enumerate(pieces):
-            logits = self._logits(x)
-            loss = cross_entropy(logits, y)
-            last = i == len(pieces) - 1
-            self._backward(loss / len(pieces), synchronise=last)
-            total += loss.detach().cpu().double() / len(pieces)
-            right = (logits.argmax(1) == y).sum().cpu()
-            self.sums += torch.tensor(
+            with self._synchronised(last=i == len(pieces) - 1):
+                logits = self._logits(x)
+                loss = cross_entropy(logits, y)
+                self._backward(loss / len(pieces))
+            right = (logits.argmax(1) == y).sum()
+            sums += torch.tensor(
                 [float(loss.detach()) * len(y), float(right), float(len(y))],
                 dtype=torch.float64,
             )
         self.optimizer.step()
         self.step += 1
-        return {"loss": float(_mean(total))}
+        sums = _total(sums)
+        self.sums += sums
+        return {"loss": float(sums[0] / sums[2])}
 
-    def _backward(self, loss: Tensor, *, synchronise: bool) -> None:
-        with ExitStack() as stack:
-            if isinstance(self.model, DistributedDataParallel) and not synchronise:
-                stack.enter_context(self.model.no_sync())
-            if self.needs_graph:  # torch warns of the cycle; zero_grad breaks it
-                stack.enter_context(warnings.catch_warnings())
-                warnings.filterwarnings("ignore", "Using backward.*create_graph")
-            loss.backward(create_graph=self.needs_graph)
+    def _synchronised(self, *, last: bool) -> AbstractContextManager[None]:
+        """Ranks exchange gradients once a step; DDP decides it in the forward pass."""
+        if isinstance(self.model, DistributedDataParallel) and not last:
+            return self.model.no_sync()
+        return nullcontext()
+
+    def _backward(self, loss: Tensor) -> None:
+        if not self.needs_graph:
+            loss.backward()
+            return
+        with warnings.catch_warnings():  # torch warns of the cycle; zero_grad breaks it
+            warnings.filterwarnings("ignore", "Using backward.*create_graph")
+            loss.backward(create_graph=True)
 
     def _logits(self, x: Tensor) -> Tensor:
         kind = self.device.split(":")[0]
@@ -208,12 +222,13 @@ class VisionSession:
 
     def evaluate(self) -> Metrics:
         """What the epoch came to; the test set is for curves, never for choosing."""
-        sums, self.sums = _total(self.sums), torch.zeros_like(self.sums)
+        sums, self.sums = self.sums, torch.zeros_like(self.sums)
         out = {
             "train_loss": float(sums[0] / sums[2]),
             "train_accuracy": float(sums[1] / sums[2]),
             "samples": float(sums[2]),
         }
+        _agree_on_buffers(self.net)
         for part in ("val", "test"):
             loss, accuracy = self._judge(part)
             out |= {f"{part}_loss": loss, f"{part}_accuracy": accuracy}
@@ -305,5 +320,8 @@ def _total(sums: Tensor) -> Tensor:
     return sums
 
 
-def _mean(value: Tensor) -> Tensor:
-    return _total(value) / _place()[1]
+def _agree_on_buffers(net: nn.Module) -> None:
+    """All ranks take the first's: BatchNorm's averages are of a rank's own slices."""
+    if _place()[1] > 1:
+        for buffer in net.buffers():
+            distributed.broadcast(buffer, 0)  # pyright: ignore[reportUnknownMemberType]
