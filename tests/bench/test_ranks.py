@@ -14,10 +14,26 @@ from acprop.tasks.vision import VisionSettings, VisionTask
 
 HERE = Path(__file__).parent
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-WORDS = (
-    "-m acprop bench run vision/mnist-mlp --optimizer acprop --lr 1e-3 --json "
-    "--task n_train=2560 --task n_validation=1000 --task n_test=1000 --task batch=128"
-).split()
+WORDS = [
+    "-m",
+    "acprop",
+    "bench",
+    "run",
+    "vision/mnist-mlp",
+    "--optimizer",
+    "acprop",
+    "--lr",
+    "1e-3",
+    "--json",
+    "--task",
+    "n_train=2560",
+    "--task",
+    "n_validation=1000",
+    "--task",
+    "n_test=1000",
+    "--task",
+    "batch=128",
+]
 
 
 def start(*words):

@@ -207,7 +207,7 @@ BAD = [
         r".* scales.smoke.seeds.0: Input should be a val",
     ),
     (
-        GOOD.replace("grid =", 'scales = ["smal"], grid ='),
+        GOOD.replace("grid =", 'scales = ["smal"]\ngrid ='),
         ".* an arm's scales must be among smoke, got smal",
     ),
     (

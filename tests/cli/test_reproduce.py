@@ -52,6 +52,15 @@ def offline(monkeypatch):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
 
 
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch, mnist):
+    """MNIST and nothing else, whatever this user has fetched before."""
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "mnist").symlink_to(mnist)
+    monkeypatch.setenv("ACPROP_DATA", str(tmp_path / "cache"))
+    monkeypatch.delenv("ACPROP_DATA_FROM", raising=False)
+
+
 @pytest.fixture
 def shelf(tmp_path, monkeypatch):
     def add(name, dataset="mnist", epochs=1):
@@ -65,10 +74,11 @@ def shelf(tmp_path, monkeypatch):
 
 
 def acprop(out, *more):
-    return CliRunner().invoke(app, ["reproduce", "--out", str(out), *more])
+    words = ["reproduce", "--out", str(out), "--jobs", "1", *more]
+    return CliRunner().invoke(app, words)
 
 
-@pytest.mark.usefixtures("mnist", "offline")
+@pytest.mark.usefixtures("offline")
 def test_a_study_becomes_a_page_and_is_not_run_again(tmp_path, shelf):
     shelf("tiny")
     out = tmp_path / "out"
@@ -94,14 +104,10 @@ def test_a_study_becomes_a_page_and_is_not_run_again(tmp_path, shelf):
 
 @pytest.mark.usefixtures("offline")
 def test_without_data_it_says_how_to_give_it_does_the_rest_and_fails(
-    tmp_path, shelf, monkeypatch, mnist
+    tmp_path, shelf, monkeypatch
 ):
     shelf("able")
     shelf("unable", dataset="fashion-mnist")
-    cache = tmp_path / "cache"
-    cache.mkdir()
-    (cache / "mnist").symlink_to(mnist)
-    monkeypatch.setenv("ACPROP_DATA", str(cache))
     monkeypatch.setenv("PATH", os.path.dirname(sys.executable))
     result = acprop(tmp_path / "out", "--only", "vision/able,vision/unable")
     assert result.exit_code == 1
@@ -112,11 +118,11 @@ def test_without_data_it_says_how_to_give_it_does_the_rest_and_fails(
     assert (tmp_path / "out" / "index.html").exists()
 
 
-@pytest.mark.usefixtures("mnist", "offline")
+@pytest.mark.usefixtures("offline")
 def test_interrupted_in_the_middle_the_next_call_goes_on(tmp_path, shelf):
-    shelf("long", epochs=40)
+    shelf("long", epochs=20)
     out = tmp_path / "out"
-    words = ["reproduce", "--only", "vision/long", "--out", str(out)]
+    words = ["reproduce", "--only", "vision/long", "--out", str(out), "--jobs", "1"]
     process = subprocess.Popen(
         [sys.executable, "-m", "acprop", *words],
         stdout=subprocess.DEVNULL,

@@ -15,11 +15,13 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from typing import Any
 
 from acprop.bench.spec import RunSpec, from_plain
+from acprop.bench.store import RunInUseError, Store
 
 Plain = dict[str, Any]
 _REPORT_EVERY = 0.5  # seconds
@@ -89,7 +91,6 @@ def leave_with_parent() -> None:
 
 def _work(plain: Plain, root: str, study: str) -> tuple[str, str]:
     from acprop.bench.run import run
-    from acprop.bench.store import RunInUseError, Store
     from acprop.bench.tasks import prepare
 
     spec = from_plain(plain)
@@ -134,36 +135,55 @@ def execute(
 ) -> list[Outcome]:
     """Run them all, resuming what was begun; the outcomes in the order of the specs."""
     unique = list({spec.id: spec for spec in specs}.values())
-    context = get_context("spawn")
     outcomes: dict[str, Outcome] = {}
+
+    def note(outcome: Outcome) -> None:
+        outcomes[outcome.spec.id] = outcome
+        if on_progress is not None:
+            on_progress(outcome.spec.id, 1.0)
+        if on_end is not None:
+            on_end(outcome)
+
+    todo: list[RunSpec] = []
+    for spec in unique:
+        if Store(root).finished(spec):
+            note(Outcome(spec, Store(root).folder(spec).status() or ""))
+        else:
+            todo.append(spec)
+    if todo:  # else no process is started
+        work = partial(_work, root=str(root), study=study)
+        _spread(work, todo, jobs or os.cpu_count() or 1, on_progress, note)
+    return [outcomes[spec.id] for spec in unique]
+
+
+def _spread(
+    work: Callable[[Plain], tuple[str, str]],
+    todo: list[RunSpec],
+    jobs: int,
+    on_progress: Callable[[str, float], None] | None,
+    note: Callable[[Outcome], None],
+) -> None:
+    context = get_context("spawn")
     said, stop = context.Queue(), context.Event()
     with ProcessPoolExecutor(
-        jobs or os.cpu_count() or 1,
+        min(jobs, len(todo)),
         mp_context=context,
         initializer=_prepare_worker,
         initargs=(said, stop),
     ) as pool:
-        waiting: dict[Future[tuple[str, str]], RunSpec] = {
-            pool.submit(_work, spec.plain(), str(root), study): spec for spec in unique
-        }
+        waiting = {pool.submit(work, spec.plain()): spec for spec in todo}
         try:
             while waiting:
                 done, _ = wait(waiting, timeout=0.2, return_when="FIRST_COMPLETED")
                 _pass_on(said, on_progress)
                 for future in done:
-                    spec = waiting.pop(future)
-                    outcome = outcomes[spec.id] = Outcome(spec, *_ended(future))
-                    if on_progress is not None:
-                        on_progress(spec.id, 1.0)
-                    if on_end is not None:
-                        on_end(outcome)
+                    note(Outcome(waiting.pop(future), *_ended(future)))
         except BaseException:
             # Runs in work write their checkpoints; those that wait in the pool's own
             # queue, which cannot be cancelled, see the event and do not begin.
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-    return [outcomes[spec.id] for spec in unique]
 
 
 def _pass_on(said: Any, on_progress: Callable[[str, float], None] | None) -> None:

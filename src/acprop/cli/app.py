@@ -38,6 +38,15 @@ def _root(
     del version
 
 
+def _missing(error: ImportError) -> str | None:
+    """The package that is not installed, if that is what went wrong."""
+    for found in (error, error.__cause__):
+        if isinstance(found, ModuleNotFoundError) and found.name:
+            package = found.name.split(".")[0]
+            return None if package == "acprop" else package
+    return None
+
+
 def run() -> None:
     """Run a command; a mistake in its input is one line and exit code 2."""
     try:
@@ -45,10 +54,10 @@ def run() -> None:
     except BrokenPipeError:  # `acprop … | head`
         sys.stderr.close()
         sys.exit(0)
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").split(".")[0]
-        if missing in ("", "acprop"):
-            raise
+    except ImportError as error:
+        missing = _missing(error)
+        if missing is None:
+            raise  # a defect, not an install without an extra
         extra = "lab" if missing in doctor.LAB else "bench"
         advice = f"run pip install 'acprop[{extra}]' ({missing} is missing)"
         typer.echo(f"error: this command needs more packages; {advice}", err=True)
