@@ -67,7 +67,7 @@ def test_a_run_in_use_elsewhere_is_an_error_that_says_so(tmp_path):
 @pytest.mark.usefixtures("mnist")
 def test_a_worker_that_is_killed_is_an_error_and_the_next_call_goes_on(tmp_path):
     """A machine short of memory kills whom it likes."""
-    spec = replace(SPEC, epochs=20, task_settings=TASK | {"batch": 8})
+    spec = replace(SPEC, epochs=10, task_settings=TASK | {"batch": 8})
     folder, todo = Store(tmp_path).folder(spec), [signal.SIGKILL]
 
     def kill_once(run, share):
@@ -91,6 +91,21 @@ execute([from_plain(plain)], root, jobs=1)
 """
 
 
+@pytest.fixture
+def start():
+    """Begin a process that does not outlive its test, however that ends."""
+    begun = []
+
+    def go(words, **options):
+        begun.append(subprocess.Popen(words, text=True, **options))
+        return begun[-1]
+
+    yield go
+    for process in begun:
+        process.kill()
+        process.communicate()
+
+
 def free(folder):
     try:
         with folder.locked():
@@ -100,14 +115,13 @@ def free(folder):
 
 
 @pytest.mark.usefixtures("mnist")
-def test_workers_do_not_outlive_a_parent_that_was_killed(tmp_path):
+def test_workers_do_not_outlive_a_parent_that_was_killed(tmp_path, start):
     """Left alone they would hold their runs for ever, and no next call could go on."""
     spec = replace(SPEC, epochs=100_000)
     folder = Store(tmp_path).folder(spec)
     words = [json.dumps(spec.plain()), str(tmp_path)]
-    parent = subprocess.Popen(
-        [sys.executable, "-c", ALONE, *words], stderr=subprocess.DEVNULL
-    )
+    whole = [sys.executable, "-c", ALONE, *words]
+    parent = start(whole, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while not folder.metrics():
         assert time.monotonic() < deadline

@@ -52,6 +52,21 @@ def words(runs, *more):
 
 
 @pytest.fixture
+def start():
+    """Begin a process that does not outlive its test, however that ends."""
+    begun = []
+
+    def go(words, **options):
+        begun.append(subprocess.Popen(words, text=True, **options))
+        return begun[-1]
+
+    yield go
+    for process in begun:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
 def studies(tmp_path, monkeypatch):
     file = tmp_path / "studies" / "vision" / "tiny.toml"
     file.parent.mkdir(parents=True)
@@ -123,11 +138,11 @@ def test_bad_input_is_one_line_and_exit_code_2(
 
 
 @pytest.mark.usefixtures("mnist")
-def test_ctrl_c_leaves_a_checkpoint_and_a_second_process_is_refused(tmp_path):
+def test_ctrl_c_leaves_a_checkpoint_and_a_second_process_is_refused(tmp_path, start):
     asked = [sys.executable, "-m", "acprop", "bench"]
     asked += words(tmp_path, "--optimizer", "acprop", "--checkpoint-seconds", "0")
-    long = [word.replace("n_train=1280", "n_train=20000") for word in asked]
-    process = subprocess.Popen(long, stderr=subprocess.PIPE, text=True)
+    long = [word.replace("n_train=1280", "n_train=10000") for word in asked]
+    process = start(long, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 60
     while not list(tmp_path.glob("*/checkpoint.pt")):
         assert time.monotonic() < deadline
@@ -186,17 +201,16 @@ def test_a_failed_run_of_a_study_is_named_and_the_others_are_kept(tmp_path):
 
 
 @pytest.mark.usefixtures("mnist", "studies")
-def test_a_study_stopped_by_a_signal_to_it_alone_ends_at_once_and_says_so(tmp_path):
+def test_a_study_stopped_by_a_signal_to_it_alone_ends_at_once_and_says_so(
+    tmp_path, start
+):
     """No run that waits for a worker may begin: at full size it would take hours."""
     file = tmp_path / "studies" / "vision" / "tiny.toml"
     text = file.read_text("utf-8").replace("epochs = 1", "epochs = 100000")
     file.write_text(text, "utf-8")
     asked = ["study", "vision/tiny", "--runs", str(tmp_path / "runs"), "--jobs", "1"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "acprop", "bench", *asked],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    whole = [sys.executable, "-m", "acprop", "bench", *asked]
+    process = start(whole, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 60
     while not list(tmp_path.glob("runs/*/metrics.jsonl")):
         assert time.monotonic() < deadline

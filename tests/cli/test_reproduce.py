@@ -62,6 +62,21 @@ def cache(tmp_path, monkeypatch, mnist):
 
 
 @pytest.fixture
+def start():
+    """Begin a process that does not outlive its test, however that ends."""
+    begun = []
+
+    def go(words, **options):
+        begun.append(subprocess.Popen(words, text=True, **options))
+        return begun[-1]
+
+    yield go
+    for process in begun:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
 def shelf(tmp_path, monkeypatch):
     def add(name, dataset="mnist", epochs=1):
         file = tmp_path / "studies" / "vision" / f"{name}.toml"
@@ -119,15 +134,14 @@ def test_without_data_it_says_how_to_give_it_does_the_rest_and_fails(
 
 
 @pytest.mark.usefixtures("offline")
-def test_interrupted_in_the_middle_the_next_call_goes_on(tmp_path, shelf):
+def test_interrupted_in_the_middle_the_next_call_goes_on(tmp_path, shelf, start):
     shelf("long", epochs=20)
     out = tmp_path / "out"
     words = ["reproduce", "--only", "vision/long", "--out", str(out), "--jobs", "1"]
-    process = subprocess.Popen(
+    process = start(
         [sys.executable, "-m", "acprop", *words],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        text=True,
         start_new_session=True,
     )
     deadline = time.monotonic() + 90

@@ -3,6 +3,7 @@
 # torch.distributed has few types:
 # pyright: reportUnknownMemberType=false
 import os
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -30,6 +31,23 @@ def is_first() -> bool:
     return rank() == 0
 
 
+def is_launched() -> bool:
+    """Did torchrun start this process beside others, joined yet or not?"""
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1
+
+
+def leave(code: int) -> None:
+    """End a rank at once, without the interpreter's shutdown; nothing else.
+
+    Once DDP has existed, gloo's threads outlive the process group, and about one exit
+    in ten met them and aborted, after all the work was done and written.
+    """
+    if is_launched():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
 def wait() -> None:
     """Until all ranks are here."""
     if is_distributed():
@@ -48,7 +66,7 @@ def any_of(flag: bool) -> bool:
 @contextmanager
 def joined(device: str = "cpu") -> Generator[None]:
     """Join the other ranks if torchrun started this process, and leave at the end."""
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2 or is_distributed():
+    if not is_launched() or is_distributed():
         yield
         return
     # gloo beside nccl: flags and sums of the loop live on the CPU

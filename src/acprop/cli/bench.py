@@ -48,6 +48,7 @@ def run(
     json: Json = False,
 ) -> None:
     """One run; `torchrun … -m acprop bench run …` makes it data-parallel."""
+    from acprop.bench import ranks
     from acprop.cli.train import Request, train
 
     settings = parsed("--set", setting)
@@ -69,7 +70,9 @@ def run(
         tensorboard=tensorboard,
         json=json,
     )
-    raise typer.Exit(train(request))
+    code = train(request)
+    ranks.leave(code)
+    raise typer.Exit(code)
 
 
 def parsed(option: str, items: list[str] | None) -> dict[str, Any]:

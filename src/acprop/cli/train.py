@@ -1,6 +1,7 @@
 """`acprop bench run`: one run with a live display and a last line that says it all."""
 
 import math
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +64,9 @@ def train(asked: Request) -> int:
     store = Store(asked.runs)
     folder = store.folder(spec)
     if store.finished(spec) and not asked.restart:
+        # Before the ranks have joined, torchrun's word is who is first.
+        if int(os.environ.get("RANK", "0")) > 0:
+            return 0
         return _conclude(asked, folder, "already there")
     with ranks.joined(asked.device):
         prepared = prepare(spec, device=asked.device)

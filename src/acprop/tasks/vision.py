@@ -139,7 +139,7 @@ class VisionSession:
         # Loss, right answers, samples; of all ranks, as one rank's checkpoint is all's.
         self.sums = torch.zeros(3, dtype=torch.float64)
         self.order = Tensor()
-        # What draws from the global stream (AdaHessian's probes) is seeded as well.
+        # What draws from the global stream (dropout) is seeded as well.
         torch.manual_seed(stream(seed, "global"))
 
     def _wrapped(self, net: nn.Module) -> nn.Module:
