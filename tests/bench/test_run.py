@@ -105,6 +105,8 @@ def test_a_time_limit_ends_a_run_that_can_go_on(tmp_path):
     assert status == "timeout"
     assert folder.status() == "timeout"
     assert folder.read()["final"]["steps"] == 1
+    with pytest.raises(ValueError, match="must be new, got one that was interrupted"):
+        go(tmp_path)
     status, folder = go(tmp_path, resume=True)
     assert status == "done"
 

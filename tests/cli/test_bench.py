@@ -147,10 +147,12 @@ def test_ctrl_c_leaves_a_checkpoint_and_a_second_process_is_refused(tmp_path, st
     while not list(tmp_path.glob("*/checkpoint.pt")):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+    process.send_signal(signal.SIGSTOP)  # it holds the run as long as we look
     other = subprocess.run([*long, "--resume"], capture_output=True, text=True)
     assert other.returncode == 2
     assert "must be free, got one in use by process" in other.stderr
     process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGCONT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "stopped; a checkpoint is in" in said

@@ -341,3 +341,16 @@ def test_an_unknown_setting_is_refused():
     message = "^a vision task's setting must be one of dataset, net, .*, got bach$"
     with pytest.raises(ValueError, match=message):
         settings({"dataset": "mnist", "net": "mlp", "bach": 3})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"batch": "foo"}, "batch must be a whole number, got 'foo'"),
+        ({"batch": 64.0}, "batch must be a whole number, got 64.0"),
+        ({"augment": 3}, "augment must be true or false, got 3"),
+    ],
+)
+def test_a_setting_of_another_kind_is_refused(changes, message):
+    with pytest.raises(TypeError, match=f"^{message}$"):
+        settings({"dataset": "mnist", "net": "mlp", **changes})

@@ -89,8 +89,7 @@ def run(
 
 
 def _check_beginning(folder: RunFolder, *, resume: bool) -> None:
-    status = folder.status()
-    if status == "running" and not resume:
+    if folder.status() in ("running", "timeout") and not resume:
         raise ValueError(
             f"run {folder.path.name} must be new, got one that was interrupted after "
             f"{len(folder.metrics())} epochs; add --resume to go on or --restart to "

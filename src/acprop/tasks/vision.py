@@ -54,11 +54,23 @@ class VisionSettings:
     second_moment: bool = False
 
     def __post_init__(self) -> None:
-        counts = ("batch", "n_train", "n_validation", "n_test", "size", "accumulate")
-        for name in counts:
+        for name in _COUNTS:
             n = getattr(self, name)
-            if n is not None and n < 1:
+            if n is None and name in _OPTIONAL:
+                continue
+            if type(n) is not int:
+                raise TypeError(f"{name} must be a whole number, got {n!r}")
+            if n < 1:
                 raise ValueError(f"{name} must be 1 or more, got {n}")
+        for name in _FLAGS:
+            if type(getattr(self, name)) is not bool:
+                value = getattr(self, name)
+                raise TypeError(f"{name} must be true or false, got {value!r}")
+
+
+_COUNTS = ("batch", "n_train", "n_validation", "n_test", "size", "accumulate")
+_OPTIONAL = ("n_train", "n_test", "size")
+_FLAGS = ("augment", "channels_last", "autocast", "compile", "second_moment")
 
 
 def settings(plain: dict[str, Any]) -> VisionSettings:
