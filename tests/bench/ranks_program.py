@@ -145,3 +145,4 @@ def main(folder):
 
 
 main(Path(sys.argv[1]))
+ranks.leave(0)
