@@ -150,7 +150,7 @@ def _prepare(out: Path, study: StudyRecord, runs: Sequence[RunRecord]) -> _Study
             else None
         ),
         counts=_run_counts(study, found),
-        data="; ".join(sorted({_words(run.data) for run in found if run.data})),
+        data="; ".join(sorted({_sources(run.data) for run in found if run.data})),
         wall=_duration(sum(run.wall_seconds for run in found)) if found else "–",
         missing=tuple(f"{study.title}: {why}" for why in (*study.missing, *gone)),
         messages=_messages(found),
@@ -208,6 +208,16 @@ def _about(about: Mapping[str, Any]) -> dict[str, str]:
         key = "time taken" if is_wall else name.replace("_", " ")
         said[key] = _duration(float(value)) if is_wall else _words(value)
     return said
+
+
+def _sources(data: Mapping[str, Any]) -> str:
+    """Where each set came from; its checksums stand in the records."""
+    return ", ".join(
+        f"{name} ({source['route']}: {source['origin']})"
+        if isinstance(source, Mapping) and {"route", "origin"} <= source.keys()
+        else f"{name}: {_words(source)}"
+        for name, source in data.items()
+    )
 
 
 def _words(value: Any) -> str:
