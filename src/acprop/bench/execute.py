@@ -11,7 +11,7 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -22,6 +22,8 @@ from typing import Any
 
 from acprop.bench.spec import RunSpec, from_plain
 from acprop.bench.store import RunInUseError, Store
+from acprop.bench.studies import Planned
+from acprop.records import RunRecord
 
 Plain = dict[str, Any]
 _REPORT_EVERY = 0.5  # seconds
@@ -154,6 +156,31 @@ def execute(
         work = partial(_work, root=str(root), study=study)
         _spread(work, todo, jobs or os.cpu_count() or 1, on_progress, note)
     return [outcomes[spec.id] for spec in unique]
+
+
+def execute_planned(
+    planned: Sequence[Planned],
+    root: Path,
+    *,
+    study: str,
+    scale: str,
+    jobs: int | None = None,
+    on_progress: Callable[[str, float], None] | None = None,
+) -> tuple[list[RunRecord], list[str]]:
+    """Runs of a study: the records of those that ended, and what befell the others."""
+    specs = [p.spec for p in planned]
+    outcomes = execute(specs, root, study=study, jobs=jobs, on_progress=on_progress)
+    failed = {o.spec.id: o for o in outcomes if o.status in ("error", "interrupted")}
+    records = [
+        Store(root).folder(p.spec).record(study=study, scale=scale, asked=p.asked)
+        for p in planned
+        if p.spec.id not in failed
+    ]
+    complaints = [
+        f"{o.spec.optimizer} {o.spec.settings} seed {o.spec.seed}: {o.message}"
+        for o in failed.values()
+    ]
+    return records, complaints
 
 
 def _spread(

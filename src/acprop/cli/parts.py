@@ -9,8 +9,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeVar
 
-from acprop.bench.execute import Outcome, execute, leave_with_parent
-from acprop.bench.store import Store
+from acprop.bench.execute import execute_planned, leave_with_parent
 from acprop.bench.studies import Planned, Study
 from acprop.lab.claims import CLAIMS, verify
 from acprop.lab.figures import FIGURES
@@ -164,19 +163,9 @@ def study(
         shares[run] = shares.get(run, 0.0) + gained
         advance(found.name, gained * seconds)
 
-    specs = [p.spec for p in able]
-    outcomes = execute(
-        specs, folder.runs, study=found.name, jobs=jobs, on_progress=heard
+    runs, lost = execute_planned(
+        able, folder.runs, study=found.name, scale=scale, jobs=jobs, on_progress=heard
     )
-    failed = {o.spec.id: o for o in outcomes if o.status in ("error", "interrupted")}
-    runs = [
-        Store(folder.runs)
-        .folder(p.spec)
-        .record(study=found.name, scale=scale, asked=p.asked)
-        for p in able
-        if p.spec.id not in failed
-    ]
-    lost = [_complaint(o) for o in failed.values()]
     unable = _without_data(planned, able, data)
     record = found.record(scale, [run.run for run in runs], [*unable, *lost])
     needed = [p for p in planned if p not in able and not p.optional]
@@ -190,8 +179,3 @@ def _without_data(planned: list[Planned], able: list[Planned], data: Data) -> li
         f"{name}: {data.missing[name]}"
         for name in names
     ]
-
-
-def _complaint(outcome: Outcome) -> str:
-    spec = outcome.spec
-    return f"{spec.optimizer} {spec.settings} seed {spec.seed}: {outcome.message}"

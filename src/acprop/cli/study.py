@@ -11,8 +11,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from acprop.bench.execute import Outcome, execute
-from acprop.bench.store import Store
+from acprop.bench.execute import execute_planned
 from acprop.bench.studies import library
 from acprop.cli import show
 from acprop.cli.train import INTERRUPTED, summary
@@ -27,7 +26,6 @@ def run_study(
         raise ValueError(f"jobs must be 1 or more, got {jobs}")
     study = library().study(name)
     planned = study.planned(scale)
-    specs = [p.spec for p in planned]
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -36,26 +34,20 @@ def run_study(
     )
     shares: dict[str, float] = {}
     with Progress(*columns, console=show.errors, disable=json) as bar:
-        row = bar.add_task(name, total=len({spec.id for spec in specs}))
+        row = bar.add_task(name, total=len({p.spec.id for p in planned}))
 
         def heard(run: str, share: float) -> None:
             shares[run] = max(share, shares.get(run, 0.0))
             bar.update(row, completed=sum(shares.values()))
 
         try:
-            outcomes = execute(specs, runs, study=name, jobs=jobs, on_progress=heard)
+            done, missing = execute_planned(
+                planned, runs, study=name, scale=scale, jobs=jobs, on_progress=heard
+            )
         except KeyboardInterrupt:
             bar.stop()
             typer.echo("stopped; call it again and it goes on where it was", err=True)
             return INTERRUPTED
-    store = Store(runs)
-    failed = {o.spec.id: o for o in outcomes if o.status in ("error", "interrupted")}
-    done = [
-        store.folder(p.spec).record(study=name, scale=scale, asked=p.asked)
-        for p in planned
-        if p.spec.id not in failed
-    ]
-    missing = [_complaint(o) for o in failed.values()]
     records: list[Record] = [
         study.record(scale, [record.run for record in done], missing),
         *done,
@@ -71,9 +63,4 @@ def run_study(
             typer.echo(to_json(record))
     for complaint in missing:
         typer.echo(complaint, err=True)
-    return int(bool(failed))
-
-
-def _complaint(outcome: Outcome) -> str:
-    spec = outcome.spec
-    return f"{spec.optimizer} {spec.settings} seed {spec.seed}: {outcome.message}"
+    return int(bool(missing))
