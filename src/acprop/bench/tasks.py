@@ -1,6 +1,8 @@
 """From a spec to something that can be run: the task and the optimizer it names."""
 
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from acprop.bench.optimizers import build
@@ -21,11 +23,22 @@ def prepare(spec: RunSpec, *, device: str = "cpu") -> Prepared:
     """Check everything a spec says, load its data; nothing is trained yet."""
     if spec.task != "vision":
         raise ValueError(f"task must be one of vision, got {spec.task}")
-    from acprop.tasks.data import fetch
+    from acprop.tasks.data import cache_folder
     from acprop.tasks.vision import VisionTask, settings
 
     optimizer = build(spec.optimizer, spec.settings)
     wanted = settings(spec.task_settings)
-    fetch(wanted.dataset)
+    _fetch_once(wanted.dataset, cache_folder())
     task = VisionTask(wanted, device=device)
     return Prepared(task, optimizer, task.source)
+
+
+@cache
+def _fetch_once(dataset: str, folder: Path) -> None:
+    """A worker hashes a dataset's bytes for its first run, not for every one.
+
+    folder: the cache it lies in; another one has other bytes.
+    """
+    from acprop.tasks.data import fetch
+
+    fetch(dataset, cache=folder)
