@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from acprop.rule import Convention, Rule
+from acprop.rule import Clip, Convention, Rule
 
 # A float64 array or a number. Any: numpy's own stubs cannot say "either".
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -21,8 +21,8 @@ class State(NamedTuple):
     """What one step hands to the next, in the letters of Section 2.1.
 
     m and s have heard of all gradients but those in `past`: the newest delay - 1,
-    which only the numerator knows yet. top is AMSGrad's running maximum; n, A and B
-    are the guard's memory of the same gradients that s has seen.
+    which only the numerator knows yet. top is AMSGrad's running maximum, M the mean of
+    the directions.
     """
 
     t: int = 0
@@ -30,25 +30,26 @@ class State(NamedTuple):
     s: Array = 0.0
     top: Array = 0.0
     past: tuple[Array, ...] = ()
-    n: Array = 0.0
-    A: Array = 0.0
-    B: Array = 0.0
+    M: Array = 0.0
 
 
 class Hyper(NamedTuple):
     """The numbers of a step; each may be an array that broadcasts against g.
 
     eps: None takes the convention's own.
-    clip: bound on |d_t|; "t**0.25" grows with the step as in ADOPT.
+    clip: bound on |u_t|; "t**0.25" grows with the step, None is none, and "convention"
+        takes the convention's own.
+    momentum: μ, of the mean of normalised gradients; 0 is none.
     axis: which axes of g make up one tensor, as in np.sum: None is all of them, ()
-        makes every element a tensor of its own. Only the guard and a reduction ask.
+        makes every element a tensor of its own. Only a reduction asks.
     """
 
     beta1: Array = 0.9
     beta2: Array = 0.999
     eps: Array = None
     amsgrad: bool = False
-    clip: float | Literal["t**0.25"] | None = None
+    clip: Clip | Literal["convention"] = "convention"
+    momentum: Array = 0.0
     axis: Axis = None
 
 
@@ -59,16 +60,17 @@ def step(
 
         m_i = β1·m_{i-1} + (1 - β1)·g_i
         s_i = β2·s_{i-1} + (1 - β2)·r_i²         r_i = g_i - m_i  if centered else  g_i
-        d_t = n_t / √(s_k + ε)                   k = t - delay
+        u_t = n_t / √(s_k + ε)                   k = t - delay
+        d_t = clip(u_t, ±c_t)
 
     with the numerator n_t: m_t, or for "g" the mean of g_{t-delay+1} … g_t with weights
-    β1^i, which for a delay of 0 or 1 is g_t. The convention says where ε stands and
-    what is corrected; a guard replaces the radicand by
+    β1^i, which for a delay of 0 or 1 is g_t. The convention says where ε stands, what
+    is corrected, and whether there is a bound c_t; the guarded one is
 
-        (s_k + q·A) / (1 - β2^k + q) + κ²·A + ε      q = (1 - β2)·n0·β2^k
+        u_t = n_t / (√(s_k / (1 - β2^k)) + ε)    c_t = t^¼,  0/0 = 0
 
-    and, before all else, clamps g_t to ±clamp·B. A and B sum up the gradients that s_k
-    has seen, so for delay ≥ 1 the denominator knows nothing of n_t.
+    For delay ≥ 1 the denominator knows nothing of n_t; the bound does, while it binds.
+    With a momentum μ the direction is M_t = μ·M_{t-1} + (1 - μ)·d_t instead.
 
     The caller moves x_t = x_{t-1} - α_t·d_t and projects: schedules, weight decay and
     feasible sets stay out of this file.
@@ -76,8 +78,9 @@ def step(
     g = np.asarray(g, np.float64)
     if h.eps is None:
         h = h._replace(eps=convention.eps)
+    if h.clip == "convention":
+        h = h._replace(clip=convention.clip)
     state = state._replace(t=state.t + 1)
-    g = _clamp(convention, state, g)
     window = (*state.past, g)
     if rule.delay == 0:
         state = _observe(rule, convention, state, g, h)
@@ -89,24 +92,10 @@ def step(
     return state._replace(past=window), d
 
 
-def _clamp(convention: Convention, state: State, g: Array) -> Array:
-    """Note [Record clamp]: a gradient counts at most `clamp` times the record so far.
-
-    With |g| ≤ M it binds at most log_clamp(M/B_1) times in a tensor's life, so no bias
-    survives; a B that decayed would let it bind for ever. Infinities pass: an overflow
-    must be seen, not turned into a large ordinary step.
-    """
-    if not convention.is_guarded:
-        return g
-    with np.errstate(invalid="ignore"):  # inf·0 before the first gradient
-        limit = np.where(state.n > 0, convention.clamp * state.B, np.inf)
-    return np.where(np.isinf(g), g, np.clip(g, -limit, limit))
-
-
 def _observe(
     rule: Rule, convention: Convention, state: State, g: Array, h: Hyper
 ) -> State:
-    """Let m, s and the guard hear of one gradient."""
+    """Let m and s hear of one gradient."""
     m = h.beta1 * state.m + (1 - h.beta1) * g
     mean = m if convention.residual == "current" else state.m
     r2 = (g - mean if rule.centered else g) ** 2
@@ -116,35 +105,7 @@ def _observe(
     s = h.beta2 * state.s + (1 - h.beta2) * r2
     if convention.eps_placement == "accumulated":
         s = s + h.eps
-    if not convention.is_guarded:
-        return state._replace(m=m, s=s)
-    return _record(state._replace(m=m, s=s), g, h)
-
-
-def _record(state: State, g: Array, h: Hyper) -> State:
-    """Update the guard's memory of a tensor: n gradients, of squared scale A, up to B.
-
-        w = Σg² / Σ|g|
-        A = max(w², A + (w² - A)·max(1/n, (1 - β2)/10))
-
-    A rises at once and falls slowly: a gradient that grows must not outrun its floor.
-    w is a mean magnitude weighted by size: close to the RMS for a dense tensor, not
-    diluted by the zero rows of an embedding. A gradient that is zero throughout, or
-    not finite, leaves no trace: a silent tensor keeps its scale.
-    """
-    size = np.abs(g)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        w = np.sum(g * g, axis=h.axis, keepdims=True) / np.sum(
-            size, axis=h.axis, keepdims=True
-        )
-        counts = (w > 0) & np.isfinite(w)
-        n = state.n + counts
-        pace = np.maximum(1 / np.maximum(n, 1), (1 - h.beta2) / 10)
-        fallen = state.A + (w**2 - state.A) * pace
-        A = np.where(counts, np.maximum(w**2, fallen), state.A)
-    peak = np.max(size, axis=h.axis, keepdims=True) if h.axis != () else size
-    B = np.where(counts, np.maximum(state.B, peak), state.B)
-    return state._replace(n=n, A=A, B=B)
+    return state._replace(m=m, s=s)
 
 
 def _descend(
@@ -157,24 +118,25 @@ def _descend(
     """Divide the numerator by the root of what s has seen so far."""
     numerator = _numerator(rule, convention, state, window, h)
     k = max(state.t - rule.delay, 0)
-    unseen = np.asarray(state.n == 0 if convention.is_guarded else k == 0)
     top, radicand = _radicand(convention, state, k, h)
     root = np.sqrt(radicand)
     inside = convention.eps_placement == "inside"
-    with np.errstate(divide="ignore", invalid="ignore"):
-        d = numerator / (root if inside else root + h.eps)
-    if convention.first_step == "sgd":
-        d = np.where(unseen, numerator, d)
-    if convention.first_step == "one":
-        one = 1.0 if inside else 1.0 + h.eps
-        d = np.where(unseen, numerator / one, d)
-    if convention.first_step == "stand still":
-        d = np.where(unseen, 0 * numerator, d)
-    top = np.where(unseen, state.top, top)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        u = numerator / (root if inside else root + h.eps)
+    if k == 0:  # s has seen nothing
+        top = state.top
+        if convention.first_step == "sgd":
+            u = numerator
+        if convention.first_step == "one":
+            u = numerator / (1.0 if inside else 1.0 + h.eps)
+    if convention.clip is not None:
+        u = np.where(numerator == 0, 0.0, u)
     if h.clip is not None:
-        bound = state.t**0.25 if h.clip == "t**0.25" else h.clip
-        d = np.clip(d, -bound, bound)
-    return state._replace(top=top), d
+        bound = state.t**0.25 if isinstance(h.clip, str) else h.clip
+        u = np.clip(u, -bound, bound)
+    if np.any(h.momentum):
+        u = h.momentum * state.M + (1 - h.momentum) * u
+    return state._replace(top=top, M=u), u
 
 
 def _numerator(
@@ -203,10 +165,7 @@ def _radicand(
     if h.amsgrad and convention.amsgrad == "raw":
         s = top = np.maximum(top, s)
     seen = 1 - h.beta2**k if convention.bias_correction else 1.0
-    q = (1 - h.beta2) * convention.n0 * h.beta2**k
-    total = seen + q
-    radicand = (s + q * state.A) / np.where(total == 0, 1, total)
-    radicand = radicand + convention.kappa**2 * state.A
+    radicand = s / np.where(np.equal(seen, 0), 1, seen)
     if convention.eps_placement == "inside":
         radicand = radicand + h.eps
     if h.amsgrad and convention.amsgrad == "corrected":

@@ -12,9 +12,13 @@ stands, which mean the residual is taken against, what happens at the first step
 That is a `Convention`.
 """
 
-from dataclasses import asdict, dataclass
-from math import inf, isfinite
+from dataclasses import asdict, dataclass, fields
+from math import isfinite
 from typing import Any, Literal
+
+# A bound on each element of a step, in units of the learning rate: none, a number, or
+# one that grows with the step and so binds on no bounded problem for ever.
+Clip = float | Literal["t**0.25"] | None
 
 
 def _choice(argument: str, value: object, allowed: tuple[object, ...]) -> None:
@@ -78,17 +82,12 @@ class Convention:
                      s at every step and outside the root too ("accumulated")
     eps              the default ε
     bias_correction  divide m_t by 1 - β1^t and s_k by 1 - β2^k?
-    first_step       while s has seen nothing: "divide" by it, take an "sgd" step,
-                     take s for "one", or "stand still"
+    first_step       while s has seen nothing: "divide" by it, take an "sgd" step, or
+                     take s for "one"
     amsgrad          take the running maximum of s ("raw", as torch.optim does) or of
                      the whole radicand ("corrected", so that no step size ever grows)
-
-    The last three are the guard; their defaults switch it off. A is the squared scale
-    of a tensor's past gradients and B their largest magnitude, see `reference.step`.
-
-    kappa            floor of the denominator, as a fraction of √A
-    n0               how many pseudo-observations of size A stand in for s at the start
-    clamp            a gradient element counts at most clamp times B
+    clip             the default bound on |numerator / denominator|; where there is one,
+                     0/0 = 0
     """
 
     name: str
@@ -96,38 +95,34 @@ class Convention:
     eps_placement: Literal["inside", "outside", "accumulated"]
     eps: float
     bias_correction: bool
-    first_step: Literal["divide", "sgd", "one", "stand still"]
+    first_step: Literal["divide", "sgd", "one"]
     amsgrad: Literal["raw", "corrected"] = "raw"
-    kappa: float = 0.0
-    n0: float = 0.0
-    clamp: float = inf
+    clip: Clip = None
 
     def __post_init__(self) -> None:
         _choice("residual", self.residual, ("current", "previous"))
         _choice(
             "eps_placement", self.eps_placement, ("inside", "outside", "accumulated")
         )
-        first_steps = ("divide", "sgd", "one", "stand still")
-        _choice("first_step", self.first_step, first_steps)
+        _choice("first_step", self.first_step, ("divide", "sgd", "one"))
         _flag("bias_correction", self.bias_correction)
         _choice("amsgrad", self.amsgrad, ("raw", "corrected"))
         _not_negative("eps", self.eps)
-        _not_negative("kappa", self.kappa)
-        _not_negative("n0", self.n0)
-        if type(self.clamp) not in (int, float):
-            raise TypeError(f"clamp must be a number, got {self.clamp!r}")
-        if not self.clamp >= 1:
-            raise ValueError(f"clamp must be 1 or more, got {self.clamp}")
-        if self.n0 > 0 and not self.bias_correction:
-            raise ValueError(
-                f"n0 must be 0 without bias correction, got {self.n0}; "
-                "pseudo-observations only make sense in a corrected average"
-            )
+        check_clip("clip", self.clip)
 
-    @property
-    def is_guarded(self) -> bool:
-        """Does any piece of the guard ask for the scale of past gradients?"""
-        return self.kappa > 0 or self.n0 > 0 or self.clamp < inf
+
+def check_clip(argument: str, value: object) -> None:
+    """Refuse what is no `Clip`."""
+    if value is None or value == "t**0.25":
+        return
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise TypeError(
+            f'{argument} must be None, "t**0.25" or a number, got {value!r}'
+        )
+    if not value > 0:
+        raise ValueError(
+            f"{argument} must be above 0, got {value}; None switches it off"
+        )
 
 
 PAPER = Convention(  # Algorithm 2 to the letter
@@ -158,15 +153,14 @@ OPTAX = Convention(  # optax.contrib.acprop
 GUARDED = Convention(  # ours, docs/guard.md
     name="guarded",
     residual="current",
-    eps_placement="inside",
-    # Not a tuning knob: it only keeps 0/0 out where A underflows.
+    eps_placement="outside",
+    # Not a tuning knob: it only makes 0/0 a 0. AdamW's 1e-8 means here what it does
+    # there.
     eps=1e-30,
     bias_correction=True,
-    first_step="stand still",
+    first_step="divide",
     amsgrad="corrected",
-    kappa=0.1,
-    n0=2.0,
-    clamp=2.0,
+    clip="t**0.25",
 )
 TORCH = Convention(  # torch.optim.Adam
     name="torch",
@@ -199,6 +193,13 @@ def convention(value: Convention | PlainConvention) -> Convention:
     if isinstance(value, Convention):
         return value
     if isinstance(value, dict):
+        known = {field.name for field in fields(Convention)}
+        if not value.keys() <= known:
+            raise ValueError(
+                f"convention must have no other fields than {', '.join(sorted(known))}"
+                f", got {', '.join(sorted(value.keys() - known))}; if it is of the "
+                'first edition, whose guard had more, pass "guarded"'
+            )
         return Convention(**value)
     if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"convention must be a name or a Convention, got {value!r}")
