@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 # Must equal ACPROP_ABI in step.h.
-_ABI = 1
+_ABI = 2
 _SUFFIX = ".dll" if sys.platform == "win32" else ".so"
 PATH = Path(__file__).with_name(f"_native{_SUFFIX}")
 
@@ -31,8 +31,8 @@ class Table(ctypes.Structure):
         ("exp_avg", ctypes.c_void_p),
         ("exp_avg_sq", ctypes.c_void_p),
         ("max_exp_avg_sq", ctypes.c_void_p),
+        ("momentum_buffer", ctypes.c_void_p),
         ("compensation", ctypes.c_void_p),
-        ("guard", ctypes.c_void_p),
         ("step", ctypes.c_void_p),
     )
 
@@ -50,10 +50,7 @@ class Settings(ctypes.Structure):
                 "eps",
                 "weight_decay",
                 "clip",
-                "kappa",
-                "n0",
-                "clamp",
-                "unscale",
+                "momentum",
             )
         ),
         *(
@@ -63,14 +60,13 @@ class Settings(ctypes.Structure):
                 "step_is_double",
                 "centered",
                 "delay",
-                "momentum",
+                "numerator_m",
                 "residual_previous",
                 "eps_placement",
                 "bias_correction",
                 "first_step",
                 "amsgrad",
                 "clip_kind",
-                "guarded",
                 "decoupled",
                 "maximize",
             )
@@ -119,7 +115,7 @@ class _SweepJob(ctypes.Structure):
 # The numbers that step.h gives to names.
 DTYPES = {"float32": 0, "float64": 1, "bfloat16": 2, "float16": 3}
 EPS_PLACEMENTS = {"inside": 0, "outside": 1, "accumulated": 2}
-FIRST_STEPS = {"divide": 0, "sgd": 1, "stand still": 2, "one": 3}
+FIRST_STEPS = {"divide": 0, "sgd": 1, "one": 2}
 AMSGRADS = {None: 0, "raw": 1, "corrected": 2}
 
 
@@ -129,8 +125,9 @@ def _open() -> tuple[ctypes.CDLL | None, str | None]:
         return None, f"the environment variable {SWITCH} is 0"
     if not PATH.exists():
         return None, (
-            f"{PATH.name} was not built; install a C compiler and run "
-            "pip install --force-reinstall --no-deps acprop"
+            f"{PATH.name} was not built; install a C compiler such as gcc, then acprop "
+            "anew from where it came from: pip install --force-reinstall --no-deps "
+            f"--no-cache-dir PLACE. {SWITCH}=0 in the environment silences this"
         )
     try:
         library = ctypes.CDLL(str(PATH))

@@ -1,9 +1,9 @@
 /* One step of the family over a list of tensors, in one pass over memory.
 
    No torch and no Python here: the caller passes pointers, and the thread pool as a
-   function. Results do not depend on the number of threads, on how the work is split,
-   or on the instruction set: every operation is rounded by itself (no fused
-   multiply-add), and sums are taken over fixed chunks in a fixed order. */
+   function. Every element is advanced by itself and every operation is rounded by
+   itself (no fused multiply-add), so results depend neither on the number of threads,
+   nor on how tensors or the work are split, nor on the instruction set. */
 
 #ifndef ACPROP_STEP_H
 #define ACPROP_STEP_H
@@ -26,25 +26,24 @@ typedef struct {
     void *const *exp_avg;
     void *const *exp_avg_sq;
     void *const *max_exp_avg_sq;
-    void *const *compensation;
-    void *const *guard; /* each points to n, A, B */
+    void *const *momentum_buffer;
+    void *const *compensation; /* null in it: that tensor has none */
     void *const *step;
 } acprop_table;
 
 enum { ACPROP_F32, ACPROP_F64, ACPROP_BF16, ACPROP_F16 };
 enum { ACPROP_INSIDE, ACPROP_OUTSIDE, ACPROP_ACCUMULATED };
-enum { ACPROP_DIVIDE, ACPROP_SGD, ACPROP_STAND_STILL, ACPROP_ONE };
+enum { ACPROP_DIVIDE, ACPROP_SGD, ACPROP_ONE };
 enum { ACPROP_NO_AMSGRAD, ACPROP_RAW, ACPROP_CORRECTED };
 enum { ACPROP_NO_CLIP, ACPROP_CLIP, ACPROP_CLIP_GROWING };
 
 /* The options of a group of tensors of one type; `settings.Settings` in numbers. */
 typedef struct {
-    double lr, beta1, beta2, eps, weight_decay, clip, kappa, n0, clamp;
-    double unscale; /* what undoes a loss scale; 1 where there is none */
+    double lr, beta1, beta2, eps, weight_decay, clip, momentum;
     int32_t dtype, step_is_double;
-    int32_t centered, delay, momentum, residual_previous;
+    int32_t centered, delay, numerator_m, residual_previous;
     int32_t eps_placement, bias_correction, first_step, amsgrad, clip_kind;
-    int32_t guarded, decoupled, maximize;
+    int32_t decoupled, maximize;
 } acprop_settings;
 
 /* torch_parallel_for: split [begin, end) among the caller's threads. */
@@ -52,8 +51,8 @@ typedef void (*acprop_range)(int64_t begin, int64_t end, void *context);
 typedef int32_t (*acprop_parallel_for)(int64_t begin, int64_t end, int64_t grain,
                                        acprop_range body, void *context);
 
-/* Advance every tensor by one step. Returns 0, or -1 if memory ran out, in which case
-   nothing was changed. parallel_for may be null. */
+/* Advance every tensor by one step. No two parameters may share memory. Returns 0, or
+   -1 if memory ran out, in which case nothing was changed. parallel_for may be null. */
 ACPROP_API int acprop_step(const acprop_table *table, const acprop_settings *settings,
                            acprop_parallel_for parallel_for);
 
@@ -62,7 +61,7 @@ ACPROP_API int acprop_step(const acprop_table *table, const acprop_settings *set
 ACPROP_API int acprop_use_isa(int level);
 
 /* To be compared with the loader's own, so that an old library is not misread. */
-#define ACPROP_ABI 1
+#define ACPROP_ABI 2
 ACPROP_API int acprop_abi(void);
 
 #endif

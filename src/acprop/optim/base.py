@@ -1,13 +1,13 @@
-"""One optimizer for the whole family: options in, state kept, a kernel chosen.
+"""One optimizer for the whole family: options in, state kept, checkpoints read.
 
 There is no arithmetic here. `optimizers` gives the family its names, `options` says
-what a parameter group may hold.
+what a parameter group may hold, `dispatch` which kernel takes it.
 """
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
-from typing import Any, overload
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, ClassVar, overload
 
 import torch
 from torch import Tensor
@@ -15,61 +15,86 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import (
     ParamsT,
     StateDict,
-    _default_to_fused_or_foreach,  # pyright: ignore[reportPrivateUsage]
     _get_scalar_dtype,  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType]
     _global_optimizer_post_hooks,  # pyright: ignore[reportPrivateUsage]
     _global_optimizer_pre_hooks,  # pyright: ignore[reportPrivateUsage]
     _use_grad_for_differentiable,  # pyright: ignore[reportPrivateUsage]
 )
 
-from acprop import native as library
 from acprop import rule as rules
-from acprop.optim.kernels import blocked, foreach, loop, native
-from acprop.optim.options import Group, checked
-from acprop.optim.settings import Settings, settings_of
+from acprop.optim.dispatch import Work, share_out
+from acprop.optim.kernels import native
+from acprop.optim.options import FIELDS, Group, Keywords, checked, resolved
+from acprop.optim.settings import settings_of
 from acprop.optim.slots import HALF, Slot, real, wide_dtype
-
-Kernel = Callable[[Sequence[Slot], Settings], None]
 
 
 class FamilyOptimizer(Optimizer):
-    """The family's common part; use one of the named classes."""
+    """The family's common part; use one of the named classes.
 
-    def __init__(self, params: ParamsT, defaults: Group) -> None:
-        # What the native kernel knows of each group, by the group's index.
-        self._plans: dict[int, native.GroupPlan] = {}
-        # ε as it was given: a group of another convention takes that one's own.
-        super().__init__(params, {**checked(defaults), "eps": defaults["eps"]})
-        # torch.amp.GradScaler then leaves scaled gradients and overflows to `step`.
-        self._step_supports_amp_scaling = bool(defaults["fused"])
+    DEFAULTS: where a class departs from the defaults of `Options`.
+    """
+
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self, params: ParamsT, options: Mapping[str, Any]) -> None:
+        for name in options:
+            if name not in FIELDS:
+                raise TypeError(
+                    f"{type(self).__name__} must be given options among "
+                    f"{', '.join(FIELDS)}, got {name!r}"
+                )
+        # What the native kernel knows of each group, by the identity of its dict.
+        self._plans: dict[int, tuple[Group, native.GroupPlan]] = {}
+        # ε and bound as they were given: a group of another convention has its own.
+        super().__init__(params, checked({**self.DEFAULTS, **options}))
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Show the options of a named class in its signature; see `Keywords`."""
+        super().__init_subclass__(**kwargs)
+        if "DEFAULTS" in cls.__dict__:
+            cls.__init__.__signature__ = _signature(cls)  # pyright: ignore
 
     def add_param_group(self, param_group: Group) -> None:
         """Add a group; its options are checked before anything is changed."""
         if isinstance(param_group, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
-            options = checked({**self.defaults, **param_group})
-            params = param_group["params"]
-            if options["fused"] and not isinstance(params, Tensor | set):
-                params = list(params)
-                _demand_native(options, params)
-            param_group = {**options, "params": params}
+            options = resolved(checked({**self.defaults, **param_group}))
+            param_group = {**param_group, **options}
         super().add_param_group(param_group)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._plans = {}
-        self._step_supports_amp_scaling = bool(self.defaults["fused"])
         for group in self.param_groups:
-            if "convention" not in group:
-                # A checkpoint of another optimizer: there these mean something else.
-                for option in ("eps", "foreach", "fused"):
-                    group[option] = self.defaults[option]
-            for option, value in self.defaults.items():
-                group.setdefault(option, value)
-            if group["eps"] is None:
-                group["eps"] = rules.convention(group["convention"]).eps
+            self._complete_group(group)
             for param in group["params"]:
                 if self.state.get(param):
+                    # What the first edition kept of whole tensors.
+                    self.state[param].pop("guard", None)
                     self._complete_state(param, group)
+
+    def _complete_group(self, group: Group) -> None:
+        """Give a group of another optimizer, or of an older version, what it lacks."""
+        if "convention" not in group:  # of another: there these mean something else
+            for option in ("eps", "foreach", "fused"):
+                group[option] = self.defaults[option]
+        elif "momentum" not in group:  # of the first edition, which had no bound
+            group["clip"] = "convention"
+        if group.pop(_OWN_EPS, False):
+            group["eps"] = None
+        group.update(resolved({**self.defaults, **group}))
+
+    def state_dict(self) -> StateDict:
+        """What `load_state_dict` reads; torch.optim.AdamW can load it too.
+
+        There ε would be a tuning knob and ours far too small a number for one, so a
+        convention's own ε is written as AdamW's, and marked.
+        """
+        saved = super().state_dict()
+        for group in saved["param_groups"]:
+            if group["eps"] == rules.convention(group["convention"]).eps:
+                group.update({"eps": 1e-8, _OWN_EPS: True})
+        return saved
 
     def load_state_dict(self, state_dict: StateDict) -> None:
         """Load what `state_dict` returned; see Note [Types of loaded state]."""
@@ -133,7 +158,7 @@ class FamilyOptimizer(Optimizer):
         exp_avg_sqs: list[Tensor],
         max_exp_avg_sqs: list[Tensor | None],
         pasts: list[Tensor | None],
-        guards: list[Tensor | None],
+        momentum_buffers: list[Tensor | None],
         compensations: list[Tensor | None],
     ) -> None:
         """Append what a step needs, one entry for each parameter with a gradient.
@@ -149,7 +174,8 @@ class FamilyOptimizer(Optimizer):
             if grad is None:
                 continue
             state = self.state[param]
-            if not wanted <= state.keys():
+            lost = group["kahan"] and param.dtype in HALF
+            if not wanted <= state.keys() or (lost and "compensation" not in state):
                 self._complete_state(param, group)
             params.append(param)
             grads.append(grad)
@@ -159,7 +185,8 @@ class FamilyOptimizer(Optimizer):
             tops = state["max_exp_avg_sq"] if "max_exp_avg_sq" in wanted else None
             max_exp_avg_sqs.append(tops)
             pasts.append(state["past"] if "past" in wanted else None)
-            guards.append(state["guard"] if "guard" in wanted else None)
+            buffer = state["momentum_buffer"] if "momentum_buffer" in wanted else None
+            momentum_buffers.append(buffer)
             compensations.append(state.get("compensation") if group["kahan"] else None)
 
     def _complete_state(self, param: Tensor, group: Group) -> None:
@@ -194,8 +221,8 @@ class FamilyOptimizer(Optimizer):
         wanted = _wanted_state(group)
         if "past" in wanted and "past" not in state:
             state["past"] = torch.stack([zeros_like_param()] * (group["delay"] - 1))
-        if "guard" in wanted and "guard" not in state:
-            state["guard"] = zeros(3)
+        if "momentum_buffer" in wanted and "momentum_buffer" not in state:
+            state["momentum_buffer"] = zeros_like_param()
         if group["kahan"] and param.dtype in HALF and "compensation" not in state:
             state["compensation"] = torch.zeros_like(
                 param, memory_format=torch.preserve_format
@@ -214,81 +241,80 @@ class FamilyOptimizer(Optimizer):
             closure: reevaluates the model and returns the loss.
         """
         if closure is None and not torch.compiler.is_compiling() and self._is_lean():
-            for i, group in enumerate(self.param_groups):
-                self._plans[i].run(group, 1.0)
+            for group in self.param_groups:
+                self._plans[id(group)][1].run(group)
             return None
+        # A subclass with a step of its own has had its hooks run around that.
+        own = type(self).step is FamilyOptimizer.step
+        run = self._hooked_step if own else self._full_step
         # Hooks are shown the arguments as they were given.
-        return self._full_step() if closure is None else self._full_step(closure)
+        return run() if closure is None else run(closure)
 
-    # Hooks, profiler and autograd are looked after by `_full_step`, not around `step`.
+    # Hooks, profiler and autograd are looked after below, not around `step`.
     step.hooked = True  # pyright: ignore[reportFunctionMemberAccess]
 
     def _is_lean(self) -> bool:
         """Is there nothing to do but to call C again? Small models feel the rest."""
         return (
-            len(self._plans) == len(self.param_groups)
-            and not (self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks)
+            not (self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks)
             and not (_global_optimizer_pre_hooks or _global_optimizer_post_hooks)
             and not torch.autograd._profiler_enabled()  # pyright: ignore
-            and not hasattr(self, "found_inf")
-            and not any(group["error_if_nonfinite"] for group in self.param_groups)
             and all(
-                self._plans[i].is_current(group, self.state)
-                for i, group in enumerate(self.param_groups)
+                not group["error_if_nonfinite"] and self._plan_of(group) is not None
+                for group in self.param_groups
             )
         )
 
-    @Optimizer.profile_hook_step
+    def _plan_of(self, group: Group) -> native.GroupPlan | None:
+        """The plan of a group, if it still says the truth."""
+        known = self._plans.get(id(group))
+        if known is None or not known[1].is_current(group, self.state):
+            return None
+        return known[1]
+
     @_use_grad_for_differentiable
     def _full_step(self, closure: Callable[[], float] | None = None) -> float | None:
-        self._accelerator_graph_capture_health_check()
+        _check_capture(self)
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
         if torch.compiler.is_compiling():
             for group in self.param_groups:
-                slots = self._slots(group)
-                _kernel(group, slots)(slots, settings_of(group))
-            return loss
-        found_inf = getattr(self, "found_inf", None)
-        if found_inf is not None and found_inf.item():
+                h = settings_of(group)
+                for kernel, slots in share_out(group, self._slots(group), h):
+                    kernel(slots, h)
             return loss
         # All groups are looked at before the first state is made or parameter moved.
-        n_groups = len(self.param_groups)
-        for i in range(n_groups):
-            self._check_gradients(i)
-        for run in [self._prepare(i) for i in range(n_groups)]:
+        for i, group in enumerate(self.param_groups):
+            self._check_dense(i)
+            if group["error_if_nonfinite"]:
+                self._check_finite(i)
+        for run in [self._prepare(group) for group in self.param_groups]:
             run()
         return loss
 
-    def _prepare(self, i: int) -> Callable[[], None]:
-        """Choose a group's kernel; nothing moves yet."""
-        group = self.param_groups[i]
-        scale = getattr(self, "grad_scale", None)  # only where `fused` was demanded
-        unscale = 1.0 if scale is None else 1 / scale.item()
-        plan = self._plans.get(i)
-        if plan is None:
-            slots = self._slots(group)
-            h = settings_of(group)
-            plan, rest = _plan(group, slots, h, self.state)
-            if plan is None:
-                return partial(_kernel(group, rest), rest, h)
-            if rest:
-                return partial(_run_both, plan, group, _kernel(group, rest), rest, h)
-            self._plans[i] = plan
-        return partial(plan.run, group, unscale)
+    _hooked_step = Optimizer.profile_hook_step(_full_step)
 
-    def _check_gradients(self, i: int) -> None:
-        """Refuse what cannot be used; forget a plan that is no longer true."""
-        group, plan = self.param_groups[i], self._plans.get(i)
-        if plan is not None and not plan.is_current(group, self.state):
-            plan = None
-            del self._plans[i]
-        if plan is None:  # a plan has only plain dense gradients
-            self._check_dense(i)
-        if group["error_if_nonfinite"]:
-            self._check_finite(i)
+    def _prepare(self, group: Group) -> Callable[[], None]:
+        """Share out a group's tensors; nothing moves yet."""
+        if (plan := self._plan_of(group)) is not None:
+            return partial(plan.run, group)
+        alive = set(map(id, self.param_groups)) - {id(group)}
+        self._plans = {i: plan for i, plan in self._plans.items() if i in alive}
+        h = settings_of(group)
+        slots = self._slots(group)
+        work = share_out(group, slots, h)
+        if slots and work == [Work(native.update, slots)]:
+            plan = native.GroupPlan(group, slots, self.state)
+            self._plans[id(group)] = group, plan
+            return partial(plan.run, group)
+
+        def run() -> None:
+            for kernel, part in work:
+                kernel(part, h)
+
+        return run
 
     def _slots(self, group: Group) -> list[Slot]:
         fields: tuple[list[Any], ...] = ([], [], [], [], [], [], [], [], [])
@@ -328,7 +354,12 @@ class FamilyOptimizer(Optimizer):
 # complex parameter it casts nothing: m and s would keep another precision, or stay
 # complex if torch.optim saved them. So the saved values are put back in the type of the
 # arithmetic afterwards.
-_WIDE = frozenset({"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "past", "guard"})
+_WIDE = frozenset(
+    {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "past", "momentum_buffer"}
+)
+
+# In a checkpoint: ε is the convention's own, whatever stands beside it.
+_OWN_EPS = "eps_is_the_conventions"
 
 
 def _wanted_state(group: Group) -> set[str]:
@@ -338,67 +369,37 @@ def _wanted_state(group: Group) -> set[str]:
         wanted.add("max_exp_avg_sq")
     if group["delay"] > 1:
         wanted.add("past")
-    if rules.convention(group["convention"]).is_guarded:
-        wanted.add("guard")
+    if group["momentum"] != 0:
+        wanted.add("momentum_buffer")
     return wanted
 
 
-def _demand_native(options: Group, params: list[Any]) -> None:
-    reason = native.refuses_settings(settings_of(options))
-    for param in params:
-        # A named parameter is a pair.
-        tensor = param[1] if isinstance(param, tuple) else param  # pyright: ignore[reportUnknownVariableType]
-        if reason is None and isinstance(tensor, Tensor):
-            reason = native.refuses_param(tensor)
-    if reason is not None:
-        raise RuntimeError(_NOT_FUSED.format(reason))
+def _check_capture(optimizer: Optimizer) -> None:
+    """torch's own look at whether a graph is being captured; renamed in torch 2.11."""
+    for name in (
+        "_accelerator_graph_capture_health_check",
+        "_cuda_graph_capture_health_check",
+    ):
+        if hasattr(optimizer, name):
+            return getattr(optimizer, name)()
+    return None
 
 
-_NOT_FUSED = "fused must be None or False, got True; of the native kernel: {}"
-
-
-def _plan(
-    group: Group, slots: list[Slot], h: Settings, state: native.State
-) -> tuple[native.GroupPlan | None, list[Slot]]:
-    """What the native kernel takes, and what it leaves to another."""
-    wanted = group["fused"] or (group["fused"] is None and group["foreach"] is None)
-    if not wanted or not slots:
-        return None, slots
-    if (reason := native.refuses_settings(h)) is not None:
-        if library.load() is None and slots[0].param.device.type == "cpu":
-            _say_once(reason)
-        reasons: list[str | None] = [reason] * len(slots)
-    else:
-        reasons = [native.refuses(slot) for slot in slots]
-    taken = [s for s, r in zip(slots, reasons, strict=True) if r is None]
-    rest = [s for s, r in zip(slots, reasons, strict=True) if r is not None]
-    if group["fused"] and rest:
-        raise RuntimeError(_NOT_FUSED.format(next(filter(None, reasons))))
-    return (native.GroupPlan(group, taken, state) if taken else None), rest
-
-
-@cache
-def _say_once(reason: str) -> None:
-    if not library.is_switched_off():
-        warnings.warn(
-            f"acprop takes its slower path on the CPU: {reason}",
-            RuntimeWarning,
-            stacklevel=6,
+def _signature(cls: type[FamilyOptimizer]) -> inspect.Signature:
+    """The constructor's own parameters, then the options behind its **options."""
+    own = [
+        p
+        for p in inspect.signature(cls.__init__).parameters.values()
+        if p.kind is not p.VAR_KEYWORD
+    ]
+    shared = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=cls.DEFAULTS.get(name, FIELDS[name].default),
+            annotation=kind,
         )
-
-
-def _run_both(
-    plan: native.GroupPlan, group: Group, kernel: Kernel, rest: list[Slot], h: Settings
-) -> None:
-    plan.run(group, 1.0)
-    kernel(rest, h)
-
-
-def _kernel(group: Group, slots: Sequence[Slot]) -> Kernel:
-    """The caller's choice; else foreach where torch.optim takes it, else blocks."""
-    if not slots or group["differentiable"] or torch.compiler.is_compiling():
-        return foreach.update if slots and group["foreach"] else loop.update
-    if group["foreach"] is not None:
-        return foreach.update if group["foreach"] else loop.update
-    _, use_foreach = _default_to_fused_or_foreach([s.param for s in slots], False)
-    return foreach.update if use_foreach else blocked.update
+        for name, kind in Keywords.__annotations__.items()
+        if name not in {p.name for p in own}
+    ]
+    return inspect.Signature([*own, *shared])

@@ -1,17 +1,14 @@
 """The family under its names. Each class is a rule and its defaults, nothing more."""
 
-from typing import Literal
+from collections.abc import Mapping
+from textwrap import fill
+from typing import Any, ClassVar, Literal, Unpack
 
 from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
 from acprop.optim.base import FamilyOptimizer
-from acprop.optim.constraints import Constraint
-from acprop.optim.options import check_decay
-from acprop.optim.settings import Clip
-from acprop.rule import Convention
-
-Betas = tuple[float, float]
+from acprop.optim.options import FIELDS, Betas, Keywords, check_decay
 
 
 class ACProp(FamilyOptimizer):
@@ -20,51 +17,25 @@ class ACProp(FamilyOptimizer):
     For the gradient g of step t, with m = s = 0 at the start:
 
         m = β1·m + (1 - β1)·g                     the mean, what we expected
-        x = x - lr · g / √(s + ε)                 s has not heard of g: asynchronous
+        u = g / √(s + ε)                          s has not heard of g: asynchronous
+        x = x - lr·u
         s = β2·s + (1 - β2)·(g - m)²              the surprise: centered
 
     That is Algorithm 2 of Zhuang et al. (NeurIPS 2021), `convention="paper"`. Where s
-    is still about 0 it takes a huge step. The default, `convention="guarded"`, divides
-    by a root that cannot vanish, and that still knows only the past:
+    is still about 0 it takes a huge step. The default, `convention="guarded"`, corrects
+    the bias of s and bounds every element of the step by a number that grows:
 
-        √( (s + q·A) / (1 - β2^(t-1) + q) + κ²·A + ε )         q = (1 - β2)·n0·β2^(t-1)
+        u = g / (√(s/(1 - β2^(t-1))) + ε)         0/0 = 0
+        x = x - lr·clip(u, ±t^¼)
 
-    A is the squared scale of the tensor's past gradients, B their largest magnitude;
-    g is clamped to ±2B, and nothing moves until a tensor has had its first nonzero
-    gradient. Scaling the loss does not change the trajectory.
+    Every element is a world of its own: splitting, merging, sharding or flattening
+    tensors changes no bit, and scaling the loss does not change the trajectory.
 
     Args:
         params: parameters, named parameters or parameter groups, as for torch.optim.
-        lr: learning rate; a one-element tensor is allowed.
-        betas: (β1, β2), the decay of the mean and of the surprise.
-        eps: ε; None takes the convention's own: 1e-30 guarded, 1e-16 otherwise.
-        weight_decay: λ.
-        convention: "guarded", or to the letter of a publication: "paper" (Algorithm
-            2), "authors" (their repository, rectification off), "optax"
-            (optax.contrib.acprop). A `Convention` of your own is welcome too:
-            `dataclasses.replace(acprop.GUARDED, kappa=0.03)`.
-        decoupled_weight_decay: True: x = x - lr·λ·x before the step, as AdamW does.
-            False: g = g + λ·x, as Adam does.
-        amsgrad: divide by the largest root so far; with "guarded" and "paper" no step
-            size then ever grows, as the appendix's momentum theorem needs it.
-        delay: by how many steps s lags behind; a larger delay takes the mean of the
-            newest `delay` gradients as numerator; 0 is synchronous.
-        numerator: "g", or "m" for the momentum variant of the paper's appendix.
-        clip: bound on |g / √(…)|, a number or "t**0.25"; off by default, because a
-            clip looks at g and gives up what makes the method asynchronous.
-        constraint: `Box(lo, hi)` or `Ball(radius, center)`: the feasible set of each
-            parameter tensor, projected onto in the metric of the step.
-        maximize: ascend.
-        foreach: use torch's list operations; None does so where torch.optim would.
-        fused: True demands the native one-pass kernel of the CPU, or an error that says
-            why not; None takes it for all that it can do; False never.
-        capturable: keep the step counter on the device, for graph capture.
-        differentiable: let autograd run through the step.
-        kahan: carry along what half-precision parameters lose in rounding, so that
-            updates below their resolution add up; one more buffer of their type.
-        error_if_nonfinite: raise, naming the parameter, before a NaN or infinite
-            gradient changes anything; False does what torch.optim does.
     """
+
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {"centered": True}
 
     def __init__(
         self,
@@ -72,46 +43,15 @@ class ACProp(FamilyOptimizer):
         lr: float | Tensor = 1e-3,
         betas: Betas = (0.9, 0.999),
         eps: float | None = None,
-        weight_decay: float = 0.0,
+        weight_decay: float | Tensor = 0.0,
         *,
-        convention: str | Convention = "guarded",
-        decoupled_weight_decay: bool = True,
-        amsgrad: bool = False,
+        momentum: float = 0.0,
         delay: int = 1,
         numerator: Literal["g", "m"] = "g",
-        clip: Clip = None,
-        constraint: Constraint | None = None,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        fused: bool | None = None,
-        capturable: bool = False,
-        differentiable: bool = False,
-        kahan: bool = True,
-        error_if_nonfinite: bool = False,
+        **options: Unpack[Keywords],
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "convention": convention,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "amsgrad": amsgrad,
-            "centered": True,
-            "delay": delay,
-            "numerator": numerator,
-            "reduction": None,
-            "clip": clip,
-            "constraint": constraint,
-            "maximize": maximize,
-            "foreach": foreach,
-            "fused": fused,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "kahan": kahan,
-            "error_if_nonfinite": error_if_nonfinite,
-        }
-        super().__init__(params, defaults)
+        own = {"momentum": momentum, "delay": delay, "numerator": numerator}
+        super().__init__(params, _common(lr, betas, eps, weight_decay) | own | options)
 
 
 class AdaBelief(FamilyOptimizer):
@@ -128,50 +68,22 @@ class AdaBelief(FamilyOptimizer):
     `delay` and `numerator` are fixed.
     """
 
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {
+        "convention": "authors",
+        "delay": 0,
+        "numerator": "m",
+    }
+
     def __init__(
         self,
         params: ParamsT,
         lr: float | Tensor = 1e-3,
         betas: Betas = (0.9, 0.999),
         eps: float | None = None,
-        weight_decay: float = 0.0,
-        *,
-        convention: str | Convention = "authors",
-        decoupled_weight_decay: bool = True,
-        amsgrad: bool = False,
-        clip: Clip = None,
-        constraint: Constraint | None = None,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        fused: bool | None = None,
-        capturable: bool = False,
-        differentiable: bool = False,
-        kahan: bool = True,
-        error_if_nonfinite: bool = False,
+        weight_decay: float | Tensor = 0.0,
+        **options: Unpack[Keywords],
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "convention": convention,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "amsgrad": amsgrad,
-            "centered": True,
-            "delay": 0,
-            "numerator": "m",
-            "reduction": None,
-            "clip": clip,
-            "constraint": constraint,
-            "maximize": maximize,
-            "foreach": foreach,
-            "fused": fused,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "kahan": kahan,
-            "error_if_nonfinite": error_if_nonfinite,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, _common(lr, betas, eps, weight_decay) | options)
 
 
 class AdaShift(FamilyOptimizer):
@@ -179,11 +91,11 @@ class AdaShift(FamilyOptimizer):
 
     For the gradient g_t of step t, with n = delay and v = 0 at the start:
 
-        u = Σ β1^i·g_{t-i} / Σ β1^i               over the newest n gradients, i < n
-        x = x - lr · u / √(v + ε)                 v knows g_{t-n} and older
+        w = Σ β1^i·g_{t-i} / Σ β1^i               over the newest n gradients, i < n
+        x = x - lr · w / √(v + ε)                 v knows g_{t-n} and older
         v = β2·v + (1 - β2)·φ(g²)                 of the gradient that leaves the window
 
-    With `convention="guarded"`, the default, the root is the guarded one of `ACProp`,
+    With `convention="guarded"`, the default, root and bound are those of `ACProp`,
     where all other options are explained.
 
     Args:
@@ -192,52 +104,23 @@ class AdaShift(FamilyOptimizer):
             None keeps one for each element.
     """
 
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {"centered": False}
+
     def __init__(
         self,
         params: ParamsT,
         lr: float | Tensor = 1e-3,
         betas: Betas = (0.9, 0.999),
         eps: float | None = None,
-        weight_decay: float = 0.0,
+        weight_decay: float | Tensor = 0.0,
         *,
-        convention: str | Convention = "guarded",
-        decoupled_weight_decay: bool = True,
-        amsgrad: bool = False,
+        momentum: float = 0.0,
         delay: int = 1,
         reduction: Literal["max", "mean"] | None = None,
-        clip: Clip = None,
-        constraint: Constraint | None = None,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        fused: bool | None = None,
-        capturable: bool = False,
-        differentiable: bool = False,
-        kahan: bool = True,
-        error_if_nonfinite: bool = False,
+        **options: Unpack[Keywords],
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "convention": convention,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "amsgrad": amsgrad,
-            "centered": False,
-            "delay": delay,
-            "numerator": "g",
-            "reduction": reduction,
-            "clip": clip,
-            "constraint": constraint,
-            "maximize": maximize,
-            "foreach": foreach,
-            "fused": fused,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "kahan": kahan,
-            "error_if_nonfinite": error_if_nonfinite,
-        }
-        super().__init__(params, defaults)
+        own = {"momentum": momentum, "delay": delay, "reduction": reduction}
+        super().__init__(params, _common(lr, betas, eps, weight_decay) | own | options)
 
 
 class Adam(FamilyOptimizer):
@@ -253,50 +136,24 @@ class Adam(FamilyOptimizer):
     otherwise torch's own is the one to use. `decoupled_weight_decay=True` is AdamW.
     """
 
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {
+        "convention": "torch",
+        "centered": False,
+        "delay": 0,
+        "numerator": "m",
+        "decoupled_weight_decay": False,
+    }
+
     def __init__(
         self,
         params: ParamsT,
         lr: float | Tensor = 1e-3,
         betas: Betas = (0.9, 0.999),
         eps: float | None = None,
-        weight_decay: float = 0.0,
-        *,
-        convention: str | Convention = "torch",
-        decoupled_weight_decay: bool = False,
-        amsgrad: bool = False,
-        clip: Clip = None,
-        constraint: Constraint | None = None,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        fused: bool | None = None,
-        capturable: bool = False,
-        differentiable: bool = False,
-        kahan: bool = True,
-        error_if_nonfinite: bool = False,
+        weight_decay: float | Tensor = 0.0,
+        **options: Unpack[Keywords],
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "convention": convention,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "amsgrad": amsgrad,
-            "centered": False,
-            "delay": 0,
-            "numerator": "m",
-            "reduction": None,
-            "clip": clip,
-            "constraint": constraint,
-            "maximize": maximize,
-            "foreach": foreach,
-            "fused": fused,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "kahan": kahan,
-            "error_if_nonfinite": error_if_nonfinite,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, _common(lr, betas, eps, weight_decay) | options)
 
 
 class RMSprop(FamilyOptimizer):
@@ -316,51 +173,47 @@ class RMSprop(FamilyOptimizer):
             estimate, v - m² with one decay for both.
     """
 
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {
+        "convention": "torch-rmsprop",
+        "delay": 0,
+        "numerator": "g",
+        "decoupled_weight_decay": False,
+    }
+
     def __init__(
         self,
         params: ParamsT,
         lr: float | Tensor = 1e-2,
         alpha: float = 0.99,
         eps: float | None = None,
-        weight_decay: float = 0.0,
+        weight_decay: float | Tensor = 0.0,
         *,
-        convention: str | Convention = "torch-rmsprop",
-        decoupled_weight_decay: bool = False,
-        amsgrad: bool = False,
         beta1: float | None = None,
-        clip: Clip = None,
-        constraint: Constraint | None = None,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        fused: bool | None = None,
-        capturable: bool = False,
-        differentiable: bool = False,
-        kahan: bool = True,
-        error_if_nonfinite: bool = False,
+        **options: Unpack[Keywords],
     ) -> None:
         # Here, because the group calls both by other names.
         check_decay("alpha", alpha)
         check_decay("beta1", 0.0 if beta1 is None else beta1)
-        defaults = {
-            "lr": lr,
-            "betas": (beta1 or 0.0, alpha),
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "convention": convention,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "amsgrad": amsgrad,
-            "centered": beta1 is not None,
-            "delay": 0,
-            "numerator": "g",
-            "reduction": None,
-            "clip": clip,
-            "constraint": constraint,
-            "maximize": maximize,
-            "foreach": foreach,
-            "fused": fused,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "kahan": kahan,
-            "error_if_nonfinite": error_if_nonfinite,
-        }
-        super().__init__(params, defaults)
+        common = _common(lr, (beta1 or 0.0, alpha), eps, weight_decay)
+        own = {"centered": beta1 is not None}
+        super().__init__(params, common | own | options)
+
+
+def _common(
+    lr: float | Tensor, betas: Betas, eps: float | None, weight_decay: float | Tensor
+) -> dict[str, Any]:
+    return {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+
+
+def _explained(names: list[str]) -> str:
+    """The meaning of options as the `Args:` of a docstring lists them."""
+    margins = {"initial_indent": " " * 8, "subsequent_indent": " " * 12}
+    return "".join(
+        fill(f"{name}: {FIELDS[name].metadata['meaning']}", 88, **margins) + "\n"  # type: ignore[arg-type]
+        for name in names
+    )
+
+
+if ACProp.__doc__:  # python -OO has none
+    _SHOWN = [name for name in FIELDS if name not in ("centered", "reduction")]
+    ACProp.__doc__ = ACProp.__doc__.rstrip() + "\n" + _explained(_SHOWN) + "    "

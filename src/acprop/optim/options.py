@@ -1,119 +1,316 @@
-"""What a parameter group may hold, checked at the door.
+"""The options of a parameter group: one field each, with its default and its meaning.
 
-Every message has the form `<argument> must <condition>, got <value>[; <remedy>]`.
+Constructors, signatures, `help`, checks and checkpoints derive from `Options`; the
+scalars of a step from `settings`. Every message has the form
+`<argument> must <condition>, got <value>[; <remedy>]`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from math import isfinite
-from typing import Any
+from numbers import Real
+from typing import Any, Literal, TypedDict
 
 from torch import Tensor
 
 from acprop import rule as rules
-from acprop.optim.constraints import to_plain
-from acprop.optim.settings import rule_of
+from acprop.optim.constraints import Constraint, to_plain
+from acprop.rule import Clip, Convention, Rule
 
 Group = dict[str, Any]
+Betas = tuple[float | Tensor, float | Tensor]
+ClipOption = Clip | Literal["convention"]
+Check = Callable[[str, Any], Any]
 
 
-def checked(options: Group) -> Group:
-    """Check a group's options and return them in the form a checkpoint keeps.
+# ---- checks: each returns the value as a checkpoint keeps it ------------------------
 
-    That is: the convention by name (or by its fields), a constraint by its fields, and
-    the convention's own ε where none was given.
+
+def _python(value: Any) -> Any:
+    """A numpy scalar as Python's own, which torch.load(weights_only=True) can read."""
+    if isinstance(value, Tensor) or not hasattr(value, "item"):
+        return value
+    return value.item()
+
+
+def _number(name: str, value: Any) -> float:
+    value = _python(value)
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    return float(value)
+
+
+def _not_negative(name: str, value: Any) -> float:
+    value = _number(name, value)
+    if not (isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be finite and 0 or more, got {value}")
+    return value
+
+
+def _lr(name: str, value: Any) -> float | Tensor:
+    if not isinstance(value, Tensor):
+        return _not_negative(name, value)
+    _one_element(name, value)
+    _not_negative(name, value.item())
+    return value
+
+
+def _one_element(name: str, value: Tensor) -> None:
+    if value.numel() != 1:
+        raise ValueError(
+            f"{name} must have one element if it is a tensor, "
+            f"got shape {tuple(value.shape)}"
+        )
+
+
+def _weight_decay(name: str, value: Any) -> float | Tensor:
+    if isinstance(value, Tensor):
+        return _lr(name, value)
+    return _not_negative(name, value)
+
+
+def check_decay(name: str, value: Any) -> float | Tensor:
+    """Refuse what cannot be the decay of a running mean."""
+    if isinstance(value, Tensor):
+        _one_element(name, value)
+        check_decay(name, value.item())
+        return value
+    value = _number(name, value)
+    if not 0 <= value < 1:
+        raise ValueError(f"{name} must be in [0, 1), got {value}")
+    return value
+
+
+def _betas(name: str, value: Any) -> Betas:
+    # Any pair: configuration libraries have lists of their own.
+    if isinstance(value, str | Tensor) or not isinstance(value, Iterable):
+        raise TypeError(f"{name} must be a pair of numbers, got {value!r}")
+    pair: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+    if len(pair) != 2:
+        raise TypeError(f"{name} must be a pair of numbers, got {value!r}")
+    beta1, beta2 = (check_decay(f"{name}[{i}]", b) for i, b in enumerate(pair))
+    return beta1, beta2
+
+
+def _momentum(name: str, value: Any) -> float:
+    if isinstance(value, Tensor):
+        raise TypeError(f"{name} must be a number, got a tensor")
+    return float(check_decay(name, value))
+
+
+def _eps(name: str, value: Any) -> float | None:
+    return None if value is None else _not_negative(name, value)
+
+
+def _clip(name: str, value: Any) -> ClipOption:
+    value = _python(value)
+    if value != "convention":
+        rules.check_clip(name, value)
+    return value
+
+
+def _convention(_: str, value: Any) -> rules.PlainConvention:
+    return rules.plain(rules.convention(value))
+
+
+def _constraint(_: str, value: Any) -> Any:
+    return to_plain(value)
+
+
+def _flag(name: str, value: Any) -> bool:
+    value = _python(value)
+    if isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    raise TypeError(f"{name} must be True or False, got {value!r}")
+
+
+def _kernel(name: str, value: Any) -> bool | None:
+    if value is None:
+        return None
+    try:
+        return _flag(name, value)
+    except TypeError as error:
+        raise TypeError(f"{name} must be None, True or False, got {value!r}") from error
+
+
+def _of_rule(_: str, value: Any) -> Any:
+    return _python(value)  # `Rule` itself looks at all four together
+
+
+def option(default: Any, check: Check, meaning: str) -> Any:
+    """A field of `Options`."""
+    return field(default=default, metadata={"check": check, "meaning": meaning})
+
+
+# ---- the options --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a parameter group holds besides its parameters."""
+
+    lr: float | Tensor = option(
+        1e-3, _lr, "learning rate; a one-element tensor is allowed."
+    )
+    betas: Betas = option(
+        (0.9, 0.999), _betas, "(β1, β2), the decay of the mean and of the surprise."
+    )
+    eps: float | None = option(
+        None,
+        _eps,
+        "ε; None takes the convention's own: 1e-30 guarded, 1e-8 as in torch.optim, "
+        "1e-16 otherwise.",
+    )
+    weight_decay: float | Tensor = option(0.0, _weight_decay, "λ.")
+    momentum: float = option(
+        0.0,
+        _momentum,
+        "μ of a running mean of the normalised gradients, M = μ·M + (1 - μ)·u and "
+        "x = x - lr·M; one more buffer. 0 is none.",
+    )
+    convention: str | Convention = option(
+        "guarded",
+        _convention,
+        '"guarded", or to the letter of a publication: "paper" (Algorithm 2), '
+        '"authors" (their repository, rectification off), "optax" (optax.contrib.acprop). A '
+        "`Convention` of your own is welcome too: "
+        '`dataclasses.replace(acprop.GUARDED, residual="previous")`.',
+    )
+    decoupled_weight_decay: bool = option(
+        True,
+        _flag,
+        "True: x = x - lr·λ·x before the step, as AdamW does. False: g = g + λ·x, as "
+        "Adam does.",
+    )
+    amsgrad: bool = option(
+        False,
+        _flag,
+        'divide by the largest root so far; with "guarded" and "paper" no step size '
+        "then ever grows, as the appendix's momentum theorem needs it.",
+    )
+    centered: bool = option(True, _flag, "measure (g - m)² rather than g²?")
+    delay: int = option(
+        1,
+        _of_rule,
+        "by how many steps s lags behind; a larger delay takes the mean of the newest "
+        "`delay` gradients as numerator; 0 is synchronous.",
+    )
+    numerator: Literal["g", "m"] = option(
+        "g",
+        _of_rule,
+        '"g", the gradient of Algorithm 2, or "m", its running mean, as in the '
+        "momentum variant of the paper's appendix.",
+    )
+    reduction: Literal["max", "mean"] | None = option(
+        None,
+        _of_rule,
+        '"max" or "mean" shares one second moment among all elements of a tensor; '
+        "None keeps one for each element.",
+    )
+    clip: ClipOption = option(
+        "convention",
+        _clip,
+        'bound on |u|, what lr is multiplied by: a number, "t**0.25", which grows with '
+        'the step, None for none, or "convention": the growing one if guarded, else '
+        "none.",
+    )
+    constraint: Constraint | None = option(
+        None,
+        _constraint,
+        "`Box(lo, hi)` or `Ball(radius, center)`: the feasible set of each parameter "
+        "tensor, projected onto in the metric of the step.",
+    )
+    maximize: bool = option(False, _flag, "ascend.")
+    foreach: bool | None = option(
+        None,
+        _kernel,
+        "use torch's list operations; None does so where torch.optim would.",
+    )
+    fused: bool | None = option(
+        None,
+        _kernel,
+        "True demands the native one-pass kernel of the CPU, or an error at the step "
+        "that says why not; None takes it for all that it can do; False never.",
+    )
+    capturable: bool = option(
+        False, _flag, "keep the step counter on the device, for graph capture."
+    )
+    differentiable: bool = option(
+        False, _flag, "let autograd run through the step; betas and λ may be tensors."
+    )
+    kahan: bool = option(
+        True,
+        _flag,
+        "carry along what half-precision parameters lose in rounding, so that updates "
+        "below their resolution add up; one more buffer of their type.",
+    )
+    error_if_nonfinite: bool = option(
+        False,
+        _flag,
+        "raise, naming the parameter, before a NaN or infinite gradient changes "
+        "anything; False does what torch.optim does.",
+    )
+
+
+FIELDS = {f.name: f for f in fields(Options)}
+
+
+class Keywords(TypedDict, total=False):
+    """The options that every class takes by keyword, for type checkers.
+
+    A test compares names and types with `Options`.
     """
-    convention = rules.convention(options["convention"])
-    eps = convention.eps if options["eps"] is None else options["eps"]
+
+    convention: str | Convention
+    decoupled_weight_decay: bool
+    amsgrad: bool
+    clip: ClipOption
+    constraint: Constraint | None
+    maximize: bool
+    foreach: bool | None
+    fused: bool | None
+    capturable: bool
+    differentiable: bool
+    kahan: bool
+    error_if_nonfinite: bool
+
+
+def checked(options: Mapping[str, Any]) -> Group:
+    """Check options and return them in the form a checkpoint keeps: plain values.
+
+    ε and the bound may still be the convention's own, see `resolved`.
+    """
     plain = {
-        **options,
-        "convention": rules.plain(convention),
-        "constraint": to_plain(options["constraint"]),
-        "eps": eps,
+        name: f.metadata["check"](name, options.get(name, f.default))
+        for name, f in FIELDS.items()
     }
     rule_of(plain)
-    for name, check in _CHECKS.items():
-        check(name, plain[name])
-    _check_kernel_choice(plain)
+    _check_together(plain)
     return plain
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def resolved(plain: Group) -> Group:
+    """Checked options with the ε and the bound of their convention filled in."""
+    convention = rules.convention(plain["convention"])
+    eps, clip = plain["eps"], plain["clip"]
+    return {
+        **plain,
+        "eps": convention.eps if eps is None else eps,
+        "clip": convention.clip if clip == "convention" else clip,
+    }
 
 
-def _lr(name: str, value: object) -> None:
-    if isinstance(value, Tensor):
-        if value.numel() != 1:
-            raise ValueError(
-                f"{name} must have one element if it is a tensor, "
-                f"got shape {tuple(value.shape)}"
-            )
-        value = value.item()
-    _not_negative(name, value)
+def rule_of(group: Mapping[str, Any]) -> Rule:
+    """Read the rule out of a parameter group."""
+    return Rule(
+        centered=group["centered"],
+        delay=group["delay"],
+        numerator=group["numerator"],
+        reduction=group["reduction"],
+    )
 
 
-def _not_negative(name: str, value: Any) -> None:
-    if not _is_number(value):
-        raise TypeError(f"{name} must be a number, got {value!r}")
-    if not (isfinite(value) and value >= 0):
-        raise ValueError(f"{name} must be finite and 0 or more, got {value}")
-
-
-def _betas(name: str, value: Any) -> None:
-    if not (isinstance(value, tuple | list) and len(value) == 2):  # pyright: ignore[reportUnknownArgumentType]
-        raise TypeError(f"{name} must be a pair of numbers, got {value!r}")
-    pair: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
-    for i, beta in enumerate(pair):
-        check_decay(f"{name}[{i}]", beta)
-
-
-def check_decay(name: str, value: Any) -> None:
-    """Refuse what cannot be the decay of a running mean."""
-    if not _is_number(value):
-        raise TypeError(f"{name} must be a number, got {value!r}")
-    if not 0 <= value < 1:
-        raise ValueError(f"{name} must be in [0, 1), got {value}")
-
-
-def _clip(name: str, value: Any) -> None:
-    if value is None or value == "t**0.25":
-        return
-    if not _is_number(value):
-        raise TypeError(f'{name} must be None, "t**0.25" or a number, got {value!r}')
-    if not value > 0:
-        raise ValueError(f"{name} must be above 0, got {value}; None switches it off")
-
-
-def _flag(name: str, value: object) -> None:
-    if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
-
-
-def _choice_of_kernel(name: str, value: object) -> None:
-    if value is not None and not isinstance(value, bool):
-        raise TypeError(f"{name} must be None, True or False, got {value!r}")
-
-
-_CHECKS: dict[str, Callable[[str, Any], None]] = {
-    "lr": _lr,
-    "betas": _betas,
-    "eps": _not_negative,
-    "weight_decay": _not_negative,
-    "clip": _clip,
-    "centered": _flag,
-    "decoupled_weight_decay": _flag,
-    "amsgrad": _flag,
-    "maximize": _flag,
-    "capturable": _flag,
-    "differentiable": _flag,
-    "kahan": _flag,
-    "error_if_nonfinite": _flag,
-    "foreach": _choice_of_kernel,
-    "fused": _choice_of_kernel,
-}
-
-
-def _check_kernel_choice(group: Group) -> None:
+def _check_together(group: Group) -> None:
     if group["fused"] and group["foreach"]:
         raise ValueError("foreach must be None or False with fused=True, got True")
     if group["foreach"] and group["differentiable"]:
@@ -121,3 +318,9 @@ def _check_kernel_choice(group: Group) -> None:
             "foreach must be None or False with differentiable=True, got True; "
             "torch's list operations do not support autograd"
         )
+    numbers = {"betas[0]": group["betas"][0], "betas[1]": group["betas"][1]}
+    for name, value in {**numbers, "weight_decay": group["weight_decay"]}.items():
+        if isinstance(value, Tensor) and not group["differentiable"]:
+            raise TypeError(
+                f"{name} must be a number unless differentiable=True, got a tensor"
+            )

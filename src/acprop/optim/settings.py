@@ -1,31 +1,30 @@
 """What a step needs to know besides tensors: a group's options, and its scalars.
 
-Every kernel computes the same four lines (letters of the paper; `reference.step` is
-the long form):
+Every kernel computes the same lines (letters of the paper; `reference.step` is the
+long form):
 
-    g      clamped to ±limit
-    d    = mean · (what the numerator sums up) / (√(scale·s + floor) [+ ε])
-    x    = x - lr·d
+    u    = mean · (what the numerator sums up) / (√(scale·s + floor) + ε), within ±bound
+    x    = x - lr·u                                   or  - lr·M, M the mean of u
     m, s   updated
 
-All the fine print of rule, convention and guard is in the scalars `limit`, `scale`,
-`floor` and `mean`, computed once per tensor and step.
+All the fine print of rule and convention is in the scalars `scale`, `floor`, `mean`
+and `bound`, computed once per tensor and step.
 """
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from acprop import rule as rules
 from acprop.optim.constraints import Constraint, from_plain
-from acprop.rule import Convention, Rule
+from acprop.optim.options import rule_of
+from acprop.rule import Clip, Convention, Rule
 
-# A number, or a 0-dim tensor where the value lives on a device (capturable, compiled,
-# guarded); the arithmetic below is written so that both pass.
+# A number, or a 0-dim tensor where the value lives on a device (capturable, compiled)
+# or is differentiated; the arithmetic below is written so that both pass.
 Scalar = float | Tensor
-Clip = float | Literal["t**0.25"] | None
 
 
 class Settings(NamedTuple):
@@ -38,6 +37,7 @@ class Settings(NamedTuple):
     beta2: float
     eps: float
     weight_decay: float
+    momentum: float
     decoupled_weight_decay: bool
     amsgrad: bool
     clip: Clip
@@ -47,36 +47,53 @@ class Settings(NamedTuple):
     on_device: bool
     differentiable: bool
 
+    def eps_outside(self, dtype: torch.dtype) -> float:
+        """What is added to the root.
+
+        Where there is a bound, 0/0 must be 0: an ε too small for the type becomes its
+        smallest normal number, which no root of a nonzero s can tell from 0.
+        """
+        if self.convention.eps_placement == "inside":
+            return 0.0
+        return max(self.eps, self._tiny(dtype))
+
+    def eps_inside(self, dtype: torch.dtype) -> float:
+        """What is added under the root."""
+        if self.convention.eps_placement != "inside":
+            return 0.0
+        return max(self.eps, self._tiny(dtype))
+
+    def _tiny(self, dtype: torch.dtype) -> float:
+        return 0.0 if self.convention.clip is None else torch.finfo(dtype).tiny
+
 
 def settings_of(group: dict[str, Any]) -> Settings:
     """Read a parameter group."""
     beta1, beta2 = group["betas"]
+    same = {name: group[name] for name in _SAME}
     return Settings(
         rule=rule_of(group),
         convention=rules.convention(group["convention"]),
         lr=_to_0_dim(group["lr"]),
         beta1=beta1,
         beta2=beta2,
-        eps=group["eps"],
-        weight_decay=group["weight_decay"],
-        decoupled_weight_decay=group["decoupled_weight_decay"],
-        amsgrad=group["amsgrad"],
-        clip=group["clip"],
         constraint=from_plain(group["constraint"]),
-        maximize=group["maximize"],
         on_device=group["capturable"] or torch.compiler.is_compiling(),
-        differentiable=group["differentiable"],
+        **same,
     )
 
 
-def rule_of(group: dict[str, Any]) -> Rule:
-    """Read the rule out of a parameter group."""
-    return Rule(
-        centered=group["centered"],
-        delay=group["delay"],
-        numerator=group["numerator"],
-        reduction=group["reduction"],
-    )
+# What a group and its settings call by one name.
+_SAME = (
+    "eps",
+    "weight_decay",
+    "momentum",
+    "decoupled_weight_decay",
+    "amsgrad",
+    "clip",
+    "maximize",
+    "differentiable",
+)
 
 
 def _to_0_dim(lr: Scalar) -> Scalar:
@@ -95,7 +112,7 @@ class Scalars(NamedTuple):
     """The numbers of one step of one tensor.
 
     unseen: has s heard of no gradient yet?
-    bound: on |d|, or None.
+    bound: on |u|, or None.
     eps_fed: what this step adds to the stored s ("accumulated" ε), else 0.
     """
 
@@ -107,26 +124,15 @@ class Scalars(NamedTuple):
     eps_fed: Scalar
 
 
-def scalars(h: Settings, t: Scalar, guard: Tensor | None) -> Scalars:
-    """Compute the scalars of step t; guard is [..., (n, A, B)], see `record`.
-
-    For a synchronous rule guard must have heard of g_t already, as s has.
-    """
+def scalars(h: Settings, t: Scalar, dtype: torch.dtype) -> Scalars:
+    """Compute the scalars of step t for state of this type."""
     k = _at_least_0(t - h.rule.delay)
-    seen = _one_minus_power(h.beta2, k) if h.convention.bias_correction else 1.0
-    floor: Scalar = h.eps if h.convention.eps_placement == "inside" else 0.0
     unseen = k == 0
-    if guard is None:
-        total = where(seen == 0, 1.0, seen) if h.convention.bias_correction else 1.0
-    else:
-        n, A, _ = guard.unbind(-1)
-        q = (1 - h.beta2) * h.convention.n0 * h.beta2**k
-        total = where(seen + q == 0, 1.0, seen + q)
-        floor = (q / total + h.convention.kappa**2) * A + floor
-        unseen = n == 0
-    if h.convention.first_step == "stand still":
-        # An unmeasured scale is infinite, and a step over infinity is none.
-        floor = where(unseen, math.inf, floor)
+    total: Scalar = 1.0
+    if h.convention.bias_correction:
+        seen = _one_minus_power(h.beta2, k)
+        total = where(seen == 0, 1.0, seen)
+    floor: Scalar = h.eps_inside(dtype)
     if h.convention.first_step == "one":
         floor = where(unseen, 1.0, floor)
     return Scalars(
@@ -137,12 +143,6 @@ def scalars(h: Settings, t: Scalar, guard: Tensor | None) -> Scalars:
         bound=t**0.25 if h.clip == "t**0.25" else h.clip,
         eps_fed=_eps_fed(h, t),
     )
-
-
-def limit(h: Settings, guard: Tensor) -> Tensor:
-    """The largest magnitude at which a gradient element still counts in full."""
-    n, _, B = guard.unbind(-1)
-    return torch.where(n == 0, math.inf, h.convention.clamp * B)
 
 
 def _mean(h: Settings, t: Scalar) -> Scalar:
@@ -161,27 +161,6 @@ def _eps_fed(h: Settings, t: Scalar) -> Scalar:
     # Before the window is full nothing leaves it, so s hears of nothing.
     # In t's type: a bare comparison would make it float32 beside a float64 state.
     return where(t >= h.rule.delay, h.eps + 0 * t, 0.0)
-
-
-def record(guard: Tensor, sums: tuple[Tensor, Tensor, Tensor], beta2: float) -> Tensor:
-    """Update the guard's memory (n, A, B) with a gradient's (Σg², Σ|g|, max|g|).
-
-        w = Σg² / Σ|g|         n = n + 1              B = max(B, max|g|)
-        A = max(w², A + (w² - A)·max(1/n, (1 - β2)/10))
-
-    A gradient that is zero throughout, or not finite, leaves no trace.
-    """
-    n_old, A_old, B_old = guard.unbind(-1)
-    sum_sq, sum_abs, peak = sums
-    # The inner where keeps 0/0 out of the backward pass of a differentiable step.
-    w = sum_sq / torch.where(sum_abs == 0, 1.0, sum_abs)
-    counts = (w > 0) & w.isfinite()
-    n = n_old + counts
-    pace = n.clamp(min=1).reciprocal().clamp(min=(1 - beta2) / 10)
-    fallen = A_old + (w * w - A_old) * pace
-    A = torch.where(counts, torch.maximum(w * w, fallen), A_old)
-    B = torch.where(counts, torch.maximum(B_old, peak), B_old)
-    return torch.stack([n, A, B], dim=-1)
 
 
 def where(condition: bool | Tensor, yes: Any, no: Any) -> Any:

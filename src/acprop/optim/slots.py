@@ -1,6 +1,6 @@
 """A parameter with everything the optimizer keeps for it, and how it is read."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ class Slot(NamedTuple):
     """One parameter that has a gradient, and its state.
 
     past: the newest delay - 1 gradients, oldest first; zeros where none came yet.
-    guard: (n, A, B), the guard's memory of past gradients, see `settings.record`.
+    momentum_buffer: M, the running mean of normalised gradients.
     compensation: what rounding a half-precision parameter lost, see Note [Kahan].
     """
 
@@ -21,7 +21,7 @@ class Slot(NamedTuple):
     exp_avg_sq: Tensor
     max_exp_avg_sq: Tensor | None
     past: Tensor | None
-    guard: Tensor | None
+    momentum_buffer: Tensor | None
     compensation: Tensor | None
 
 
@@ -68,13 +68,48 @@ def write_param(slot: Slot, x: Tensor) -> None:
         slot.compensation.copy_(x - param.to(x.dtype))
 
 
+def local(slot: Slot) -> Slot:
+    """This rank's shards, where all is DTensors laid out alike; else the slot itself.
+
+    What is done element by element needs nothing of the other ranks.
+    """
+    tensors: list[Any] = [t for t in slot if t is not None and t is not slot.step]
+    if slot.past is not None or not all(hasattr(t, "placements") for t in tensors):
+        return slot
+    if len({(t.device_mesh, tuple(t.placements)) for t in tensors}) != 1:
+        return slot
+    everything: list[Any] = list(slot)
+    return Slot(*(t.to_local() if hasattr(t, "placements") else t for t in everything))
+
+
+def is_plain(slot: Slot) -> bool:
+    """Are parameter, gradient and state ordinary tensors with memory of their own?
+
+    Not of a subclass such as DTensor, whose memory is elsewhere or nowhere, and not
+    one of torch's lazy forms: zeros without storage, a pending negation.
+    """
+    param, grad, step, *state = slot
+    return (
+        type(param) in (Tensor, torch.nn.Parameter)
+        and type(grad) is Tensor
+        and all(type(t) is Tensor for t in (step, *state) if t is not None)
+        and not (param.is_neg() or grad.is_neg() or grad._is_zerotensor())  # pyright: ignore
+    )
+
+
 def is_dense_alike(slot: Slot) -> bool:
     """Is everything laid out without gaps, gradient and state like the parameter?
 
     Then all of it may be walked through in the order of memory.
     """
     param = slot.param
-    state = (slot.exp_avg, slot.exp_avg_sq, slot.max_exp_avg_sq, slot.compensation)
+    state = (
+        slot.exp_avg,
+        slot.exp_avg_sq,
+        slot.max_exp_avg_sq,
+        slot.momentum_buffer,
+        slot.compensation,
+    )
     return (
         _is_dense(param)
         and not param.is_complex()

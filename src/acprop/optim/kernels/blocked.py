@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from acprop.optim.kernels import loop
-from acprop.optim.settings import Settings, limit, record, scalars, step_number
-from acprop.optim.slots import Slot, is_dense_alike
+from acprop.optim.settings import Settings, scalars, step_number
+from acprop.optim.slots import Slot, is_dense_alike, is_plain
 
 # 1 MiB of float32, of which a step holds about six; see perf/blocked.py.
 BLOCK = 2**18
@@ -31,28 +30,17 @@ def update(slots: Sequence[Slot], h: Settings) -> None:
 def _pays(slot: Slot, h: Settings) -> bool:
     """Is the tensor large, and does its step fall apart into blocks?"""
     local = h.rule.reduction is None and h.constraint is None and h.rule.delay <= 1
-    # A synchronous guard has to see the whole gradient before the first element moves.
-    local = local and not (slot.guard is not None and h.rule.delay == 0)
-    return local and slot.param.numel() > BLOCK and is_dense_alike(slot)
+    large = local and slot.param.numel() > BLOCK
+    return large and is_plain(slot) and is_dense_alike(slot)
 
 
 def _advance(slot: Slot, h: Settings) -> None:
     t = step_number(slot.step, slot.exp_avg, h)
-    c = scalars(h, t, slot.guard)
-    bound = None if slot.guard is None else limit(h, slot.guard)
-    parts: list[tuple[Tensor, Tensor, Tensor]] = []
+    c = scalars(h, t, slot.exp_avg.dtype)
     for block in _blocks(slot):
-        x, g, memory = loop.read(block, h, bound)
+        x, g, memory = loop.read(block, h)
         x, memory = loop.move(x, memory, [g], h, c)
         loop.write(block, x, memory)
-        if slot.guard is not None:
-            parts.append(loop.sums(g))
-    if slot.guard is not None:
-        sum_sq, sum_abs, peak = (
-            torch.stack(column) for column in zip(*parts, strict=True)
-        )
-        total = sum_sq.sum(), sum_abs.sum(), peak.amax()
-        slot.guard.copy_(record(slot.guard, total, h.beta2))
 
 
 def _blocks(slot: Slot) -> Iterator[Slot]:
@@ -61,7 +49,7 @@ def _blocks(slot: Slot) -> Iterator[Slot]:
     # In one dimension whatever the layout: all are laid out alike.
     flat = [
         None
-        if value is None or name in ("step", "guard", "past")
+        if value is None or name in ("step", "past")
         else torch.as_strided(value, (n,), (1,))
         for name, value in slot._asdict().items()
     ]

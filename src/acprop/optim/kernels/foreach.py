@@ -1,15 +1,12 @@
 """All tensors of a kind at once, for devices where a launch costs more than the work.
 
-The same arithmetic as the loop kernel, in torch's list operations. Scalars that differ
-from tensor to tensor travel as one vector and are handed out by `unbind`, so nothing
-waits for the device.
+The same arithmetic as the loop kernel, in torch's list operations.
 """
 
 # torch's list operations are documented as private, and are what torch.optim uses.
 # pyright: reportPrivateUsage=false, reportPrivateImportUsage=false
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,8 +16,6 @@ from acprop.optim.settings import (
     Scalars,
     Settings,
     clamp,
-    limit,
-    record,
     scalars,
     step_number,
     where,
@@ -65,18 +60,15 @@ def _update(slots: list[Slot], h: Settings) -> None:
         else:
             gs = torch._foreach_add(gs, xs, alpha=h.weight_decay)
     gs = list(gs)
-    if slots[0].guard is not None:
-        bounds = limit(h, _stack([slot.guard for slot in slots])).unbind()
-        gs = [
-            torch.where(g.isinf(), g, g.clamp(-bound, bound))
-            for g, bound in zip(gs, bounds, strict=True)
-        ]
     window = [*_past(slots), gs]
+    cs = [
+        scalars(h, step_number(slot.step, slot.exp_avg, h), slot.exp_avg.dtype)
+        for slot in slots
+    ]
     if h.rule.delay == 0:
         _observe(slots, gs, h, [h.eps] * len(slots))
-        _descend(slots, xs, window, h, _scalars(slots, h))
+        _descend(slots, xs, window, h, cs)
     else:
-        cs = _scalars(slots, h)
         _descend(slots, xs, window, h, cs)
         _observe(slots, window[0], h, [c.eps_fed for c in cs])
         for i, slot in enumerate(slots):
@@ -93,34 +85,10 @@ def _past(slots: list[Slot]) -> list[Tensors]:
     return [list(gs) for gs in zip(*pasts, strict=True)]
 
 
-def _scalars(slots: list[Slot], h: Settings) -> list[Scalars]:
-    """The scalars of each tensor; one vector computation where they are tensors."""
-    steps = [step_number(slot.step, slot.exp_avg, h) for slot in slots]
-    if slots[0].guard is None:
-        return [scalars(h, t, None) for t in steps]
-    guards = _stack([slot.guard for slot in slots])
-    if not h.on_device and len(set(steps)) == 1:
-        together = scalars(h, steps[0], guards)
-    else:
-        together = scalars(
-            h, torch.stack([torch.as_tensor(t) for t in steps]).to(guards), guards
-        )
-    return [_nth(together, i) for i in range(len(slots))]
-
-
-def _nth(together: Scalars, i: int) -> Scalars:
-    fields: list[Any] = [f[i] if isinstance(f, Tensor) else f for f in together]
-    return Scalars(*fields)
-
-
-def _stack(guards: Sequence[Tensor | None]) -> Tensor:
-    return torch.stack([guard for guard in guards if guard is not None])
-
-
 def _observe(
     slots: list[Slot], gs: Tensors, h: Settings, eps_fed: list[Scalar]
 ) -> None:
-    """Let every m, s and guard hear of one gradient."""
+    """Let every m and s hear of one gradient."""
     ms = [slot.exp_avg for slot in slots]
     ss = [slot.exp_avg_sq for slot in slots]
     rs: Sequence[Tensor] = gs
@@ -139,20 +107,6 @@ def _observe(
             s.add_((1 - h.beta2) * whole(r2))
     if h.convention.eps_placement == "accumulated":
         _add(ss, eps_fed)
-    if slots[0].guard is not None:
-        sums = _sum_sq(gs), _norms(gs, 1), _norms(gs, float("inf"))
-        guards = record(_stack([slot.guard for slot in slots]), sums, h.beta2)
-        for slot, guard in zip(slots, guards.unbind(), strict=True):
-            if slot.guard is not None:
-                slot.guard.copy_(guard)
-
-
-def _norms(gs: Tensors, order: float) -> Tensor:
-    return torch.stack([whole(norm) for norm in torch._foreach_norm(gs, order)])
-
-
-def _sum_sq(gs: Tensors) -> Tensor:
-    return _norms(gs, 2).square()
 
 
 def _descend(
@@ -176,17 +130,21 @@ def _descend(
             top.copy_(where(c.unseen, top, radicand))
     torch._foreach_sqrt_(roots)
     if h.convention.eps_placement != "inside":
-        torch._foreach_add_(roots, h.eps)
+        torch._foreach_add_(roots, h.eps_outside(roots[0].dtype))
     numerators = _numerators(slots, window, h, [c.mean for c in cs])
-    ds = list(torch._foreach_div(numerators, roots))
+    us = list(torch._foreach_div(numerators, roots))
     if h.convention.first_step == "sgd":
-        ds = [where(c.unseen, n, d) for c, n, d in zip(cs, numerators, ds, strict=True)]
-    if h.clip is not None:
-        ds = [clamp(d, c.bound) for c, d in zip(cs, ds, strict=True)]
+        us = [where(c.unseen, n, u) for c, n, u in zip(cs, numerators, us, strict=True)]
+    us = _clip(us, [c.bound for c in cs])
+    Ms = [slot.momentum_buffer for slot in slots if slot.momentum_buffer is not None]
+    if Ms:
+        torch._foreach_mul_(Ms, h.momentum)
+        torch._foreach_add_(Ms, us, alpha=1 - h.momentum)
+        us = Ms
     if isinstance(h.lr, Tensor):
-        torch._foreach_sub_(xs, torch._foreach_mul(ds, h.lr))
+        torch._foreach_sub_(xs, torch._foreach_mul(us, h.lr))
     else:
-        torch._foreach_add_(xs, ds, alpha=-h.lr)
+        torch._foreach_add_(xs, us, alpha=-h.lr)
     if h.constraint is not None:
         for x, root in zip(xs, roots, strict=True):
             x.copy_(h.constraint.project(x, root))
@@ -210,6 +168,16 @@ def _numerators(
             sums = torch._foreach_mul(sums, h.beta1)
             torch._foreach_add_(sums, gs)
     return list(sums) if _all_one(means) else _multiply(sums, means)
+
+
+def _clip(us: Tensors, bounds: list[Scalar | None]) -> Tensors:
+    if any(isinstance(bound, Tensor) for bound in bounds):
+        return [clamp(u, bound) for u, bound in zip(us, bounds, strict=True)]
+    if bounds[0] is not None:
+        # These two, because DTensor knows no list form of maximum and minimum.
+        torch._foreach_clamp_max_(us, bounds)  # type: ignore[arg-type]
+        torch._foreach_clamp_min_(us, [-bound for bound in bounds])  # type: ignore[operator]
+    return us
 
 
 def _all_one(factors: list[Scalar]) -> bool:

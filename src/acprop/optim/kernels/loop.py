@@ -15,8 +15,6 @@ from acprop.optim.settings import (
     Scalars,
     Settings,
     clamp,
-    limit,
-    record,
     scalars,
     step_number,
     where,
@@ -38,53 +36,39 @@ class Memory(NamedTuple):
     m: Tensor
     s: Tensor
     top: Tensor | None
+    M: Tensor | None
 
 
 def advance(slot: Slot, h: Settings) -> None:
     """Move one parameter; its step counter has been advanced."""
     t = step_number(slot.step, slot.exp_avg, h)
-    guard = slot.guard
-    if guard is not None and h.differentiable:
-        guard = guard.clone()
-    x, g, memory = read(slot, h, None if guard is None else limit(h, guard))
+    x, g, memory = read(slot, h)
     past = [] if slot.past is None else list(slot.past.clone().unbind())
     window = [*past, g]
-    if guard is not None and h.rule.delay == 0:
-        guard = record(guard, sums(g), h.beta2)
-    c = scalars(h, t, guard)
-    x, memory = move(x, memory, window, h, c)
-    if h.rule.delay > 0:
-        left = window.pop(0)
-        if guard is not None:
-            guard = record(guard, sums(left), h.beta2)
+    x, memory = move(x, memory, window, h, scalars(h, t, slot.exp_avg.dtype))
     write(slot, x, memory)
-    if slot.guard is not None and guard is not None:
-        slot.guard.copy_(guard)
     if slot.past is not None:
-        slot.past.copy_(torch.stack(window))
+        slot.past.copy_(torch.stack(window[1:]))
 
 
-def read(
-    slot: Slot, h: Settings, bound: Tensor | None
-) -> tuple[Tensor, Tensor, Memory]:
-    """x after weight decay, the gradient as the method sees it, and m, s, top."""
+def read(slot: Slot, h: Settings) -> tuple[Tensor, Tensor, Memory]:
+    """x after weight decay, the gradient as the method sees it, and the memory."""
     x, g = read_param(slot), read_grad(slot)
-    m, s, top = slot.exp_avg, slot.exp_avg_sq, slot.max_exp_avg_sq
+    memory = Memory(
+        slot.exp_avg, slot.exp_avg_sq, slot.max_exp_avg_sq, slot.momentum_buffer
+    )
     if h.differentiable:
         # Autograd remembers what it saw; `write` must not change that afterwards.
-        x, m, s = x.clone(), m.clone(), s.clone()
-        top = None if top is None else top.clone()
+        x = x.clone()
+        memory = Memory(*(None if v is None else v.clone() for v in memory))  # type: ignore[arg-type]
     if h.maximize:
         g = -g
-    if h.weight_decay != 0:
+    if isinstance(h.weight_decay, Tensor) or h.weight_decay != 0:
         if h.decoupled_weight_decay:
             x = x * (1 - h.lr * h.weight_decay)
         else:
             g = g + h.weight_decay * x
-    if bound is not None:
-        # An infinity passes: an overflow must be seen, not made an ordinary step.
-        g = torch.where(g.isinf(), g, clamp(g, bound))
-    return x, g, Memory(m, s, top)
+    return x, g, memory
 
 
 def write(slot: Slot, x: Tensor, memory: Memory) -> None:
@@ -94,6 +78,8 @@ def write(slot: Slot, x: Tensor, memory: Memory) -> None:
     slot.exp_avg_sq.copy_(memory.s)
     if slot.max_exp_avg_sq is not None and memory.top is not None:
         slot.max_exp_avg_sq.copy_(memory.top)
+    if slot.momentum_buffer is not None and memory.M is not None:
+        slot.momentum_buffer.copy_(memory.M)
 
 
 def move(
@@ -111,12 +97,6 @@ def move(
     return x, _observe(memory, window[0], h, c.eps_fed)
 
 
-def sums(g: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Σg², Σ|g| and max|g|, for the guard."""
-    size = g.abs()
-    return whole((g * g).sum()), whole(size.sum()), whole(size.amax())
-
-
 def _observe(memory: Memory, g: Tensor, h: Settings, eps_fed: Scalar) -> Memory:
     """Let m and s hear of one gradient."""
     m = h.beta1 * memory.m + (1 - h.beta1) * g
@@ -129,7 +109,7 @@ def _observe(memory: Memory, g: Tensor, h: Settings, eps_fed: Scalar) -> Memory:
     s = h.beta2 * memory.s + (1 - h.beta2) * r2
     if h.convention.eps_placement == "accumulated":
         s = s + eps_fed
-    return Memory(m, s, memory.top)
+    return memory._replace(m=m, s=s)
 
 
 def _descend(
@@ -144,17 +124,27 @@ def _descend(
         radicand = torch.maximum(top, radicand)
         # Where nothing was seen yet the radicand is no measurement to remember.
         top = where(c.unseen, top, radicand)
-    denominator = radicand.sqrt()
-    if h.convention.eps_placement != "inside":
-        denominator = denominator + h.eps
+    denominator = _root(radicand, h) + h.eps_outside(s.dtype)
     numerator = _numerator(memory.m, window, h) * c.mean
-    d = numerator / denominator
+    u = numerator / denominator
     if h.convention.first_step == "sgd":
-        d = where(c.unseen, numerator, d)
-    x = x - h.lr * clamp(d, c.bound)
+        u = where(c.unseen, numerator, u)
+    u = clamp(u, c.bound)
+    if memory.M is not None:
+        u = h.momentum * memory.M + (1 - h.momentum) * u
+        memory = memory._replace(M=u)
+    x = x - h.lr * u
     if h.constraint is not None:
         x = h.constraint.project(x, denominator)
     return x, memory._replace(top=top)
+
+
+def _root(radicand: Tensor, h: Settings) -> Tensor:
+    if not h.differentiable:
+        return radicand.sqrt()
+    # The slope of √ at 0 is infinite; behind a bound that hides it, it must be 0.
+    seen = radicand > 0
+    return torch.where(seen, torch.where(seen, radicand, 1.0).sqrt(), 0.0)
 
 
 def _numerator(m: Tensor, window: list[Tensor], h: Settings) -> Tensor:

@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from acprop import native
+from acprop.optim.options import FIELDS
 from acprop.optim.settings import Settings, settings_of
-from acprop.optim.slots import Slot, is_dense_alike, wide_dtype
+from acprop.optim.slots import Slot, is_dense_alike, is_plain, wide_dtype
 
 State = Mapping[Tensor, dict[str, Any]]
 _DTYPE = attrgetter("dtype")
@@ -39,22 +40,16 @@ def refuses_settings(h: Settings) -> str | None:
     return None
 
 
-def refuses_param(param: Tensor) -> str | None:
-    """Why this parameter is left to the other kernels; None if it is not."""
-    if type(param) not in (Tensor, torch.nn.Parameter) or param.device.type != "cpu":
-        kind = f"{type(param).__name__} on {param.device}"
-        return f"it needs plain tensors on the CPU, got {kind}"
-    if param.dtype not in _CODES:
-        return f"it needs real floating-point parameters, got {param.dtype}"
-    return None
-
-
 def refuses(slot: Slot) -> str | None:
     """Why this tensor is left to the other kernels; None if it is not."""
-    if (reason := refuses_param(slot.param)) is not None:
-        return reason
-    if slot.grad.dtype != slot.param.dtype or slot.grad.is_neg():
-        return f"it needs plain gradients like the parameter, got {slot.grad.dtype}"
+    param, grad = slot.param, slot.grad
+    if param.device.type != "cpu" or not is_plain(slot):
+        kinds = f"{type(param).__name__} on {param.device}, {type(grad).__name__}"
+        return f"it needs plain tensors on the CPU, got {kinds}"
+    if param.dtype not in _CODES:
+        return f"it needs real floating-point parameters, got {param.dtype}"
+    if grad.dtype != param.dtype:
+        return f"it needs plain gradients like the parameter, got {grad.dtype}"
     if slot.step.device.type != "cpu":
         return f"it needs the step counter on the CPU, got {slot.step.device}"
     if not is_dense_alike(slot):
@@ -64,17 +59,58 @@ def refuses(slot: Slot) -> str | None:
     return None
 
 
+def reasons(slots: Sequence[Slot], h: Settings) -> list[str | None]:
+    """For each tensor why it is left to the other kernels, or None."""
+    if (reason := refuses_settings(h)) is not None:
+        return [reason] * len(slots)
+    found = [refuses(slot) for slot in slots]
+    fit = [i for i, reason in enumerate(found) if reason is None]
+    # One after the other, tensors that share memory are well defined; C takes all
+    # of them at once.
+    fit.sort(key=lambda i: slots[i].param.data_ptr())
+    end, before = 0, -1
+    for i in fit:
+        param = slots[i].param
+        start = param.data_ptr()
+        if start < end:
+            found[i] = found[before] = "it needs parameters that share no memory"
+        stop = start + param.numel() * param.element_size()
+        if stop > end:
+            end, before = stop, i
+    return found
+
+
 def _has_its_types(slot: Slot) -> bool:
-    """Is everything in memory of the type and length that C will take it for?"""
+    """Is everything in memory of the type that C will take it for?"""
     wide = wide_dtype(slot.param)
-    numbers = (slot.exp_avg, slot.exp_avg_sq, slot.max_exp_avg_sq, slot.guard)
-    lost, guard = slot.compensation, slot.guard
+    lost = slot.compensation
+    numbers = (
+        slot.exp_avg,
+        slot.exp_avg_sq,
+        slot.max_exp_avg_sq,
+        slot.momentum_buffer,
+    )
     return (
         all(t is None or (t.dtype == wide and t.device.type == "cpu") for t in numbers)
         and (lost is None or lost.dtype == slot.param.dtype)
-        and (guard is None or (guard.shape == (3,) and guard.is_contiguous()))
         and slot.step.dtype in (torch.float32, torch.float64)
     )
+
+
+def update(slots: Sequence[Slot], h: Settings) -> None:
+    """Move every parameter by one step; `refuses` has let all of them pass."""
+    for same in _kinds(slots):
+        plan = Plan(same, {})
+        plan.set_options(h)
+        plan.run(float(h.lr))
+
+
+def _kinds(slots: Sequence[Slot]) -> list[list[Slot]]:
+    """The slots by the types that one call of the C kernel has in common."""
+    kinds: dict[tuple[torch.dtype, torch.dtype], list[Slot]] = {}
+    for slot in slots:
+        kinds.setdefault((slot.param.dtype, slot.step.dtype), []).append(slot)
+    return list(kinds.values())
 
 
 class GroupPlan:
@@ -83,13 +119,12 @@ class GroupPlan:
     def __init__(
         self, group: dict[str, Any], slots: Sequence[Slot], state: State
     ) -> None:
-        kinds: dict[tuple[torch.dtype, torch.dtype], list[Slot]] = {}
-        for slot in slots:
-            kinds.setdefault((slot.param.dtype, slot.step.dtype), []).append(slot)
-        self._parts = [Plan(same, state) for same in kinds.values()]
+        self._parts = [Plan(same, state) for same in _kinds(slots)]
         # Which dicts there are, without hashing a parameter: that is slow.
         self._states = list(map(id, state.values()))
-        self._n_params = len(group["params"])
+        # Held, so that no other tensor can come to have the id of a lost one.
+        self._params = list(group["params"])
+        self._ids = list(map(id, self._params))
         self._silent = [p for p in group["params"] if p.grad is None]
         self._options = _OPTIONS(group)
         h = settings_of(group)
@@ -100,64 +135,57 @@ class GroupPlan:
         """May `run` be called? False if a new plan has to be made."""
         return (
             _OPTIONS(group) == self._options
-            and len(group["params"]) == self._n_params
+            and list(map(id, group["params"])) == self._ids
             and list(map(id, state.values())) == self._states
             and all(p.grad is None for p in self._silent)
             and all(part.is_current() for part in self._parts)
         )
 
-    def run(self, group: dict[str, Any], unscale: float) -> None:
+    def run(self, group: dict[str, Any]) -> None:
         """Advance all tensors of the group by one step."""
         lr = float(group["lr"])
         for part in self._parts:
-            part.run(lr, unscale)
+            part.run(lr)
 
 
 # All options but lr, which changes most often and is handed over at every step.
-_OPTIONS = itemgetter(
-    "betas",
-    "eps",
-    "weight_decay",
-    "convention",
-    "decoupled_weight_decay",
-    "amsgrad",
-    "centered",
-    "delay",
-    "numerator",
-    "reduction",
-    "clip",
-    "constraint",
-    "maximize",
-    "foreach",
-    "fused",
-    "capturable",
-    "differentiable",
-    "kahan",
-)
+_OPTIONS = itemgetter(*(name for name in FIELDS if name != "lr"))
 
 
 class Plan:
-    """Tensors of one type that `refuses` lets pass, with their addresses."""
+    """Tensors of one type that `refuses` lets pass, with their addresses.
+
+    state: where `is_current` finds the state again; a plan for one step needs none.
+    """
 
     def __init__(self, slots: Sequence[Slot], state: State) -> None:
         first = slots[0]
         self.params = [slot.param for slot in slots]
         # Held so that no other tensor can come to lie at the address of a lost one.
         self._held = [slot._replace(grad=slot.param) for slot in slots]
-        self._states = [state[param] for param in self.params]
+        states = [state[param] for param in self.params] if state else []
         self._dtype = first.param.dtype
         self._step_is_double = first.step.dtype == torch.float64
+        # Held while C reads them: another thread may drop a gradient meanwhile.
+        self._grads: list[Any] = [slot.grad for slot in slots]
         self._odd = [i for i, p in enumerate(self.params) if not p.is_contiguous()]
+        self._strides = [self.params[i].stride() for i in self._odd]
         columns: dict[str, list[int]] = {}
         for name in Slot._fields:
             tensors = [getattr(slot, name) for slot in slots]
-            if tensors[0] is not None and name != "past":
-                columns[name] = _addresses(tensors)
+            if name != "past" and any(t is not None for t in tensors):
+                columns[name] = [0 if t is None else t.data_ptr() for t in tensors]
         self._param = columns.pop("param")
-        self._state = {n: column for n, column in columns.items() if n != "grad"}
+        # Which parameter's state has which address; a tensor without one has a 0.
+        self._state = {
+            name: [(s, at) for s, at in zip(states, column, strict=False) if at]
+            for name, column in columns.items()
+            if name != "grad"
+        }
         # The same as C reads it; the arrays must live as long as the table.
         columns["param"] = self._param
         columns["numel"] = self._numel = _sizes(self.params)
+        self._n_empty = self._numel.count(0)
         self._arrays = {n: array("Q", column) for n, column in columns.items()}
         starts = {n: column.buffer_info()[0] for n, column in self._arrays.items()}
         self._table = native.Table(n=len(slots), **starts)
@@ -165,8 +193,8 @@ class Plan:
 
     def is_current(self) -> bool:
         """Look at every address again; False if more than the gradients has moved."""
+        grads: list[Any] = [p.grad for p in self.params]
         try:
-            grads: list[Any] = [p.grad for p in self.params]
             found = _addresses(grads)  # a TypeError where there is no gradient now
             if _addresses(self.params) != self._param:
                 return False
@@ -174,38 +202,47 @@ class Plan:
             if _sizes(self.params) != self._numel or _sizes(grads) != self._numel:
                 return False
             for name, column in self._state.items():
-                if _addresses([s[name] for s in self._states]) != column:
+                if any(state[name].data_ptr() != at for state, at in column):
                     return False
         except (KeyError, TypeError, RuntimeError):
             return False
         # Also at an old address: it may be another tensor's by now.
-        if not self._fit(grads):
+        if found.count(0) != self._n_empty or not self._fit(grads):
             return False
+        self._grads = grads
         self._arrays["grad"] = array("Q", found)
         self._table.grad = self._arrays["grad"].buffer_info()[0]
         return True
 
     def _fit(self, grads: list[Tensor]) -> bool:
-        """Are new gradients laid out as the C code will read them?"""
+        """Are parameters and new gradients laid out as the C code will read them?"""
+        n_even = len(grads) - len(self._odd)
         return (
-            sum(map(Tensor.is_contiguous, grads)) >= len(grads) - len(self._odd)
-            and all(grads[i].stride() == self.params[i].stride() for i in self._odd)
+            set(map(type, grads)) == {Tensor}
+            and sum(map(Tensor.is_contiguous, grads)) >= n_even
+            and sum(map(Tensor.is_contiguous, self.params)) >= n_even
+            and all(
+                grads[i].stride() == self.params[i].stride() == stride
+                for i, stride in zip(self._odd, self._strides, strict=True)
+            )
             and set(map(_DTYPE, grads)) == {self._dtype}
             and not any(map(Tensor.is_neg, grads))
+            and not any(map(Tensor.is_neg, self.params))
         )
 
     def set_options(self, h: Settings) -> None:
         """Take over the options of the group."""
         self._settings = _settings(h, self._dtype, self._step_is_double)
 
-    def run(self, lr: float, unscale: float) -> None:
+    def run(self, lr: float) -> None:
         """Advance all tensors by one step."""
         settings = self._settings
-        settings.lr, settings.unscale = lr, unscale
+        settings.lr = lr
         library = native.load()
         assert library is not None  # `refuses_settings` has asked
         if library.acprop_step(self._address, ctypes.addressof(settings), _pool()):
-            raise MemoryError("acprop's native step found no memory for its sums")
+            raise MemoryError("acprop's native step found no memory for its scalars")
+        self._grads = []
         # Autograd must learn of a write it did not see: a graph that saved one of the
         # parameters would otherwise go back through the wrong values.
         torch.autograd.graph.increment_version(self.params)
@@ -221,27 +258,25 @@ def _sizes(tensors: Iterable[Tensor]) -> list[int]:
 
 def _settings(h: Settings, dtype: torch.dtype, step_is_double: bool) -> native.Settings:
     c = h.convention
+    wide = torch.float64 if dtype == torch.float64 else torch.float32
     return native.Settings(
         beta1=h.beta1,
         beta2=h.beta2,
-        eps=h.eps,
+        eps=max(h.eps_inside(wide), h.eps_outside(wide)),
         weight_decay=h.weight_decay,
         clip=h.clip if isinstance(h.clip, int | float) else 0.0,
-        kappa=c.kappa,
-        n0=c.n0,
-        clamp=c.clamp,
+        momentum=h.momentum,
         dtype=_CODES[dtype],
         step_is_double=step_is_double,
         centered=h.rule.centered,
         delay=h.rule.delay,
-        momentum=h.rule.numerator == "m",
+        numerator_m=h.rule.numerator == "m",
         residual_previous=c.residual == "previous",
         eps_placement=native.EPS_PLACEMENTS[c.eps_placement],
         bias_correction=c.bias_correction,
         first_step=native.FIRST_STEPS[c.first_step],
         amsgrad=native.AMSGRADS[c.amsgrad if h.amsgrad else None],
         clip_kind=0 if h.clip is None else 2 if h.clip == "t**0.25" else 1,
-        guarded=c.is_guarded,
         decoupled=h.decoupled_weight_decay,
         maximize=h.maximize,
     )

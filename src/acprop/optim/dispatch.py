@@ -1,0 +1,101 @@
+"""Which kernel takes which tensors: the one place where that is decided."""
+
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import torch
+from torch.optim.optimizer import (
+    _default_to_fused_or_foreach,  # pyright: ignore[reportPrivateUsage]
+)
+
+from acprop import native as library
+from acprop.optim.kernels import blocked, foreach, loop, native
+from acprop.optim.settings import Settings
+from acprop.optim.slots import Slot, local
+
+Kernel = Callable[[Sequence[Slot], Settings], None]
+
+
+class Work(NamedTuple):
+    """Some tensors of a group, and the kernel that takes them."""
+
+    kernel: Kernel
+    slots: list[Slot]
+
+    def __eq__(self, other: object) -> bool:
+        """The same kernel and the same slots: tensors are not compared by value."""
+        return (
+            isinstance(other, Work)
+            and self.kernel is other.kernel
+            and list(map(id, self.slots)) == list(map(id, other.slots))
+        )
+
+
+def share_out(group: dict[str, Any], slots: list[Slot], h: Settings) -> list[Work]:
+    """Decide; nothing moves yet. RuntimeError where fused=True cannot be had."""
+    if torch.compiler.is_compiling():
+        return [Work(foreach.update if group["foreach"] else loop.update, slots)]
+    if not h.differentiable and h.rule.reduction is None and h.constraint is None:
+        slots = [local(slot) for slot in slots]
+    work: list[Work] = []
+    if group["fused"] or (group["fused"] is None and group["foreach"] is None):
+        taken, slots = _for_native(group, slots, h)
+        work = [Work(native.update, taken)] if taken else []
+    if not slots:
+        return work
+    if h.differentiable or group["foreach"] is False:
+        kernel = loop.update
+    elif group["foreach"] or _torch_takes_foreach(slots):
+        kernel = foreach.update
+    else:
+        kernel = blocked.update
+    return [*work, Work(kernel, slots)]
+
+
+def _for_native(
+    group: dict[str, Any], slots: list[Slot], h: Settings
+) -> tuple[list[Slot], list[Slot]]:
+    """What the C kernel takes, and what it leaves to another."""
+    reasons = native.reasons(slots, h)
+    taken = [s for s, reason in zip(slots, reasons, strict=True) if reason is None]
+    rest = [s for s, reason in zip(slots, reasons, strict=True) if reason is not None]
+    if rest and group["fused"]:
+        reason = next(filter(None, reasons))
+        raise RuntimeError(
+            f"fused must be None or False, got True; of the native kernel: {reason}"
+        )
+    if rest and library.load() is None and rest[0].param.device.type == "cpu":
+        _say_once(str(library.why_not()))
+    return taken, rest
+
+
+def _torch_takes_foreach(slots: list[Slot]) -> bool:
+    return (
+        bool(slots)
+        and _default_to_fused_or_foreach(
+            [slot.param for slot in slots], differentiable=False
+        )[1]
+    )
+
+
+@cache
+def _say_once(reason: str) -> None:
+    if not library.is_switched_off():
+        warnings.warn(
+            f"acprop takes its slower path on the CPU: {reason}",
+            RuntimeWarning,
+            stacklevel=_level_of_the_caller(),
+        )
+
+
+def _level_of_the_caller() -> int:
+    """How far up the first line is that belongs neither to us nor to torch."""
+    level, frame = 1, sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back is not None:
+        if frame.f_globals.get("__name__", "").split(".")[0] not in ("acprop", "torch"):
+            break
+        level, frame = level + 1, frame.f_back
+    return level
