@@ -18,7 +18,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from itertools import product
-from math import inf, prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,14 +49,7 @@ class Numbers(NamedTuple):
     eps: mpf
     amsgrad: bool
     clip: float | str | None
-
-
-class Memory(NamedTuple):
-    """What the guard keeps of a tensor's past."""
-
-    n: int
-    A: mpf
-    B: mpf
+    momentum: mpf
 
 
 def first(columns: list[Row], k: int) -> list[Row]:
@@ -95,36 +87,6 @@ def second_moment(h: Numbers, past: list[Row]) -> Row:
     return s
 
 
-def memory(h: Numbers, past: list[Row]) -> Memory:
-    """A = max_i (w_i² after falling towards all later w_j²), over the n loud gradients.
-
-    w_i = Σg²/Σ|g| over the tensor; falling takes A to (1 - p_j)·A + p_j·w_j², with
-    p_j = max(1/j, (1 - β2)/10). A rise at j starts anew from w_j².
-    """
-    loud = [row for row in zip(*past, strict=True) if any(row)]
-    n = len(loud)
-    w = [sum(g * g for g in row) / sum(abs(g) for g in row) for row in loud]
-    p = [max(mpf(1) / i, (1 - h.beta2) / 10) for i in range(1, n + 1)]
-    A = max((fallen([v**2 for v in w[i:]], p[i + 1 :]) for i in range(n)), default=0)
-    return Memory(n, mpf(A), max((abs(g) for row in loud for g in row), default=mpf(0)))
-
-
-def fallen(squares: Row, paces: Row) -> Any:
-    """The first square after falling towards each of the others."""
-    kept = [prod(1 - q for q in paces[i:]) for i in range(len(paces) + 1)]
-    later = zip(squares[1:], paces, kept[1:], strict=True)
-    return squares[0] * kept[0] + sum(square * p * rest for square, p, rest in later)
-
-
-def clamp(h: Numbers, columns: list[Row], g: Row) -> Row:
-    """Let an element count at most clamp·B, B the record of what s has seen."""
-    n, _, B = memory(h, first(columns, len(columns[0]) + 1 - max(h.rule.delay, 1)))
-    if n == 0 or h.convention.clamp == inf:
-        return g
-    bound = h.convention.clamp * B
-    return [max(-bound, min(bound, g_j)) for g_j in g]
-
-
 def numerator(h: Numbers, gs: Row) -> mpf:
     """m_t, or the mean of the newest max(delay, 1) gradients with weights β1^age."""
     if h.rule.numerator == "m":
@@ -136,13 +98,11 @@ def numerator(h: Numbers, gs: Row) -> mpf:
 
 
 def radicand(h: Numbers, past: list[Row], s: Row) -> Row:
-    """(s_k + q·A)/(1 - β2^k + q) + κ²·A, and ε where it stands inside."""
-    c, k, A = h.convention, len(past[0]), memory(h, past).A
-    q = (1 - h.beta2) * mpf(c.n0) * h.beta2**k
-    seen = (1 - h.beta2**k if c.bias_correction else 1) + q
-    rest = mpf(c.kappa) ** 2 * A + (h.eps if c.eps_placement == "inside" else 0)
+    """s_k/(1 - β2^k), or s_k itself; and ε where it stands inside."""
+    seen = 1 - h.beta2 ** len(past[0]) if h.convention.bias_correction else 1
+    inside = h.eps if h.convention.eps_placement == "inside" else 0
     # Before the first observation s is an empty sum, and an empty average is 0.
-    return [((s_j + q * A) / seen if seen else 0) + rest for s_j in s]
+    return [(s_j / seen if seen else mpf(0)) + inside for s_j in s]
 
 
 def denominator(h: Numbers, columns: list[Row]) -> Row:
@@ -164,22 +124,35 @@ def largest(rows: list[Row]) -> Row:
 
 
 def direction(h: Numbers, columns: list[Row]) -> Row:
-    """d_t, the columns ending in g_t."""
+    """clip(u_t, ±c_t), the columns ending in g_t."""
     t = len(columns[0])
     n_t = [numerator(h, column) for column in columns]
-    n = memory(h, first(columns, t - h.rule.delay)).n
-    has_seen = n > 0 if h.convention.is_guarded else t > h.rule.delay
-    if has_seen or h.convention.first_step == "divide":
+    if t > h.rule.delay or h.convention.first_step == "divide":
         pairs = zip(n_t, denominator(h, columns), strict=True)
-        d = [a / b for a, b in pairs]
+        u = [quotient(h, *pair) for pair in pairs]
     else:
         outside = 0 if h.convention.eps_placement == "inside" else h.eps
-        factor = {"sgd": 1, "one": 1 / (1 + outside), "stand still": 0}
-        d = [factor[h.convention.first_step] * n_j for n_j in n_t]
+        factor = {"sgd": 1, "one": 1 / (1 + outside)}
+        u = [factor[h.convention.first_step] * n_j for n_j in n_t]
     if h.clip is None:
-        return d
+        return u
     bound = mp.root(t, 4) if h.clip == "t**0.25" else mpf(h.clip)
-    return [max(-bound, min(bound, d_j)) for d_j in d]
+    return [max(-bound, min(bound, u_j)) for u_j in u]
+
+
+def quotient(h: Numbers, n: mpf, den: mpf) -> mpf:
+    """n/den; 0/0 = 0 where the convention has a bound, and ±1/0 = ±∞."""
+    if n == 0 and h.convention.clip is not None:
+        return mpf(0)
+    return n / den if den else mp.sign(n) * mp.inf
+
+
+def move(h: Numbers, directions: list[Row]) -> Row:
+    """M_t = (1 - μ)·Σ μ^(t-i)·d_i, which without momentum is d_t."""
+    t = len(directions)
+    weights = [(1 - h.momentum) * h.momentum ** (t - i) for i in range(1, t + 1)]
+    columns = zip(*directions, strict=True)
+    return [sum(w * d for w, d in zip(weights, c, strict=True)) for c in columns]
 
 
 @mp.workdps(DIGITS)
@@ -192,6 +165,7 @@ def trajectory(case: Case, table: Table) -> Case:
         *(mpf(number) for number in (*settings["betas"], settings["eps"])),
         settings["amsgrad"],
         settings["clip"],
+        mpf(settings["momentum"]),
     )
     lr, decay = mpf(settings["lr"]), mpf(settings["weight_decay"])
     l2 = 0 if settings["decoupled_weight_decay"] else decay
@@ -199,12 +173,13 @@ def trajectory(case: Case, table: Table) -> Case:
     sign = -1 if settings["maximize"] else 1
     x, path = [mpf(value) for value in case["x0"]], []
     columns: list[Row] = [[] for _ in x]
+    directions: list[Row] = []
     for row in table:
         g = [sign * mpf(g_j) + l2 * x_j for g_j, x_j in zip(row, x, strict=True)]
-        g = clamp(h, columns, g)
         columns = [[*column, g_j] for column, g_j in zip(columns, g, strict=True)]
-        d = direction(h, columns)
-        x = [shrink * x_j - lr * d_j for x_j, d_j in zip(x, d, strict=True)]
+        directions.append(direction(h, columns))
+        moves = zip(x, move(h, directions), strict=True)
+        x = [shrink * x_j - lr * d_j for x_j, d_j in moves]
         path.append([float(x_j) for x_j in x])
     heard = first(columns, len(table) - max(h.rule.delay - 1, 0))
     s = second_moment(h, heard)
@@ -224,7 +199,12 @@ def follow(case: Case, table: Table) -> Case:
     settings = case["settings"]
     lr, (beta1, beta2) = settings["lr"], settings["betas"]
     h = reference.Hyper(
-        beta1, beta2, settings["eps"], settings["amsgrad"], settings["clip"]
+        beta1,
+        beta2,
+        settings["eps"],
+        settings["amsgrad"],
+        settings["clip"],
+        settings["momentum"],
     )
     x, state, path = np.array(case["x0"]), reference.State(), []
     for g in np.array(table):
@@ -272,6 +252,9 @@ X0 = [1.0, -0.5, 0.25, 2.0, -1.5]
 EVERY = " ".join(rule.CONVENTIONS)
 AMSGRAD = {"amsgrad": True}
 GROWING = {"clip": "t**0.25"}
+# Without a bound an asynchronous first step divides by ε: see EPS.
+UNBOUND = {"clip": None, "eps": 5e-2}
+HEAVY = {"momentum": 0.9}
 L2 = {"weight_decay": 0.1}
 DECOUPLED = {"weight_decay": 0.1, "decoupled_weight_decay": True}
 # (what the case is called, rules, conventions, changed settings, gradient table)
@@ -279,8 +262,9 @@ EXTRA: list[tuple[str, str, str, dict[str, Any], str]] = [
     ("amsgrad", "acprop adam adabelief", EVERY, AMSGRAD, "fading"),
     ("amsgrad", "acprop-3", "guarded authors", AMSGRAD, "fading"),
     ("amsgrad", "adashift-max", "guarded", AMSGRAD, "fading"),
-    ("clip-grows", "acprop", "guarded paper authors", GROWING, "plain"),
-    ("clip-grows", "adam", "guarded paper", GROWING, "plain"),
+    ("clip-grows", "acprop adam", "guarded paper authors", GROWING, "plain"),
+    ("clip-none", "acprop adashift-3 acprop-momentum", "guarded", UNBOUND, "plain"),
+    ("clip-none", "adam adabelief rmsprop", "guarded", {"clip": None}, "plain"),
     ("clip-half", "acprop adashift-3", "guarded torch", {"clip": 0.5}, "plain"),
     ("l2", "acprop adam acprop-3", "guarded authors torch", L2, "plain"),
     ("decoupled", "acprop adam acprop-3", "guarded authors torch", DECOUPLED, "plain"),
@@ -289,16 +273,27 @@ EXTRA: list[tuple[str, str, str, dict[str, Any], str]] = [
     ("maximize-decoupled", "adam", "guarded", {"maximize": True, **DECOUPLED}, "plain"),
     ("beta1-zero", "acprop adam adashift-3", "guarded", {"betas": [0.0, 0.9]}, "plain"),
     ("long-memory", "acprop", "guarded optax", {"betas": [0.9, 0.999]}, "plain"),
-    # β2 < 0.2: the scale's pace reaches its floor (1 - β2)/10 within 14 steps
     ("short-memory", "acprop adam", "guarded", {"betas": [0.5, 0.05]}, "plain"),
     ("large-eps", "acprop adabelief", "guarded authors optax", {"eps": 1e-2}, "plain"),
+    ("adam-eps", "acprop adam adashift", "guarded", {"eps": 1e-8}, "plain"),
     ("default-eps", "adam", "torch paper", {"eps": None}, "plain"),
     ("default-eps", "rmsprop", "torch-rmsprop", {"eps": None}, "plain"),
     ("hazard", "rmsprop adam adashift acprop acprop-3", "guarded", {}, "hazard"),
     ("hazard", "acprop-momentum adashift-max", "guarded", {}, "hazard"),
     ("hazard-amsgrad", "acprop adam", "guarded", AMSGRAD, "hazard"),
-    ("hazard-clip", "acprop", "guarded", GROWING, "hazard"),
+    ("hazard-clip-two", "acprop adashift", "guarded", {"clip": 2.0}, "hazard"),
     ("hazard-beta1-zero", "acprop", "guarded", {"betas": [0.0, 0.9]}, "hazard"),
+    ("hazard-eps-zero", "acprop acprop-3 adashift", "guarded", {"eps": 0.0}, "hazard"),
+    ("hazard-eps-zero", "acprop-momentum adam", "guarded", {"eps": 0.0}, "hazard"),
+    ("hazard-adam-eps", "acprop adashift", "guarded", {"eps": 1e-8}, "hazard"),
+    ("mean", "acprop", "guarded paper authors", HEAVY, "plain"),
+    ("mean", "acprop-momentum adashift adashift-3 adam", "guarded", HEAVY, "plain"),
+    ("mean-unclipped", "adam", "guarded", {"clip": None, **HEAVY}, "plain"),
+    ("mean-amsgrad", "acprop", "guarded", {**AMSGRAD, **HEAVY}, "fading"),
+    ("mean-l2", "acprop", "guarded", {**L2, **HEAVY}, "plain"),
+    ("mean-decoupled", "acprop", "guarded", {**DECOUPLED, **HEAVY}, "plain"),
+    ("mean-maximize", "acprop", "guarded", {"maximize": True, **HEAVY}, "plain"),
+    ("hazard-mean", "acprop adashift-3", "guarded", HEAVY, "hazard"),
 ]
 
 
@@ -331,7 +326,8 @@ def declare(
         "betas": [0.9, 0.99],
         "eps": EPS.get(convention),
         "amsgrad": False,
-        "clip": None,
+        "clip": rule.CONVENTIONS[convention].clip,
+        "momentum": 0.0,
         "weight_decay": 0.0,
         "decoupled_weight_decay": False,
         "maximize": False,

@@ -116,23 +116,20 @@ def test_a_rule_refuses_what_it_cannot_mean(changes, kind, message):
         ),
         (
             {"first_step": None},
-            "first_step must be one of 'divide', 'sgd', 'one', 'stand still', got None",
+            "first_step must be one of 'divide', 'sgd', 'one', got None",
         ),
         ({"bias_correction": 1}, "bias_correction must be True or False, got 1"),
         ({"eps": "1e-8"}, "eps must be a number, got '1e-8'"),
-        ({"clamp": None}, "clamp must be a number, got None"),
         ({"amsgrad": True}, "amsgrad must be one of 'raw', 'corrected', got True"),
         ({"eps": -1e-8}, "eps must be finite and 0 or more, got -1e-08"),
         ({"eps": inf}, "eps must be finite and 0 or more, got inf"),
-        ({"kappa": nan}, "kappa must be finite and 0 or more, got nan"),
-        ({"kappa": -0.1}, "kappa must be finite and 0 or more, got -0.1"),
-        ({"n0": -1.0}, "n0 must be finite and 0 or more, got -1.0"),
-        ({"clamp": 0.5}, "clamp must be 1 or more, got 0.5"),
-        ({"clamp": nan}, "clamp must be 1 or more, got nan"),
+        ({"eps": nan}, "eps must be finite and 0 or more, got nan"),
+        ({"clip": 0.0}, "clip must be above 0, got 0.0; None switches it off"),
+        ({"clip": nan}, "clip must be above 0, got nan; None switches it off"),
+        ({"clip": True}, 'clip must be None, "t**0.25" or a number, got True'),
         (
-            {"bias_correction": False},
-            "n0 must be 0 without bias correction, got 2.0; pseudo-observations only "
-            "make sense in a corrected average",
+            {"clip": "t**0.5"},
+            "clip must be None, \"t**0.25\" or a number, got 't**0.5'",
         ),
     ],
     ids=str,
@@ -143,28 +140,23 @@ def test_a_convention_refuses_what_it_cannot_mean(changes, message):
     assert str(refusal.value) == message
 
 
-def test_every_bound_is_itself_allowed():
-    bounds = {"eps": 0.0, "kappa": 0.0, "n0": 0.0, "clamp": 1.0}
-    altered = replace(rule.GUARDED, bias_correction=False, **bounds)
-    assert altered.clamp == 1
+@pytest.mark.parametrize("clip", [None, "t**0.25", 1, 0.5, inf], ids=str)
+def test_a_clip_is_none_or_a_number_or_grows(clip):
+    assert replace(rule.GUARDED, clip=clip).clip == clip
 
 
-@pytest.mark.parametrize(
-    ("changes", "is_guarded"),
-    [
-        ({}, False),
-        ({"kappa": 0.1}, True),
-        ({"n0": 2.0}, True),
-        ({"clamp": 2.0}, True),
-    ],
-    ids=str,
-)
-def test_any_one_piece_of_the_guard_makes_a_convention_guarded(changes, is_guarded):
-    assert replace(rule.TORCH, **changes).is_guarded is is_guarded
+def test_epsilon_may_be_zero():
+    assert replace(rule.GUARDED, eps=0.0).eps == 0
 
 
-def test_only_our_own_convention_is_guarded():
-    assert [c.name for c in EVERY if c.is_guarded] == ["guarded"]
+def test_only_our_own_convention_has_a_bound():
+    assert [c.name for c in EVERY if c.clip is not None] == ["guarded"]
+
+
+def test_our_convention_is_that_of_torch_with_a_bound():
+    """What an AdamW user knows of ε, bias correction and its place is true here."""
+    changes = {"name": "torch", "eps": 1e-8, "amsgrad": "raw", "clip": None}
+    assert replace(rule.GUARDED, **changes) == rule.TORCH
 
 
 def test_the_published_versions_disagree_where_the_paper_says_nothing():
@@ -213,10 +205,11 @@ def test_a_named_convention_is_kept_as_its_name(value):
 @pytest.mark.parametrize(
     "value",
     [
-        replace(rule.GUARDED, kappa=0.03),
+        replace(rule.GUARDED, clip=0.5),
+        replace(rule.GUARDED, clip=None),
         replace(rule.PAPER, eps=1e-8),
+        replace(rule.PAPER, clip="t**0.25"),
         replace(rule.AUTHORS, name="mine"),
-        replace(rule.GUARDED, clamp=inf),
     ],
     ids=str,
 )
@@ -224,11 +217,17 @@ def test_an_altered_convention_is_kept_as_its_fields_and_found_again(value):
     """A changed field under an old name must not come back as the old convention."""
     kept = plain(value)
     assert isinstance(kept, dict)
-    assert {type(field) for field in kept.values()} <= {str, float, bool}
+    assert {type(field) for field in kept.values()} <= {str, float, bool, type(None)}
     assert convention(json.loads(json.dumps(kept))) == value
 
 
 def test_fields_that_came_from_a_file_are_checked_like_any_other():
-    kept = plain(replace(rule.GUARDED, kappa=0.03))
-    with pytest.raises(ValueError, match="clamp must be 1 or more, got 0"):
-        convention(kept | {"clamp": 0})
+    kept = plain(replace(rule.GUARDED, clip=0.5))
+    with pytest.raises(ValueError, match="clip must be above 0, got 0"):
+        convention(kept | {"clip": 0})
+
+
+def test_fields_of_the_first_edition_are_refused_with_a_remedy():
+    kept = plain(replace(rule.GUARDED, clip=0.5)) | {"kappa": 0.1, "n0": 2.0}
+    with pytest.raises(ValueError, match=r"got kappa, n0; .* pass \"guarded\"$"):
+        convention(kept)
