@@ -148,8 +148,8 @@ class RunRecord:
 
     run       its id, the hash of its spec
     spec      everything that decides the run, as plain values
-    history   one entry for each epoch: train_loss, train_accuracy, val_accuracy,
-              test_accuracy, wall_seconds (of training alone), samples_per_second …
+    history   one entry for each epoch: train_loss, val_loss, test_loss, the accuracies
+              of a classifier, wall_seconds (of training alone), samples_per_second …
     final     the last entry, and what selection needs
     data      where the bytes of each dataset came from
     message   what went wrong, if something did

@@ -5,9 +5,11 @@ Steps count from 0, lr at a step is the initial lr times the factor:
     constant      1
     step          by^n                           n = how many of `at` have passed
     inverse-sqrt  min(t/W, √(W/t))               t = step + 1, W = warmup
-    cosine        floor + (1 - floor)·(1 + cos(π·step/total))/2
+    cosine        t/W                            t ≤ W, W = warmup·total, rounded
+                  floor + (1 - floor)·(1 + cos(π·(step - W)/(total - W)))/2
 
-`at` is in epochs. The paper: "step" at 150 of 200 for images, "inverse-sqrt" with
+`at` is in epochs, the warmup of "inverse-sqrt" in steps, that of "cosine" a share of
+all steps. The paper: "step" at 150 of 200 for images, "inverse-sqrt" with
 W = 4000 for translation; there t is one more than fairseq's, whose first step is 0.
 """
 
@@ -24,7 +26,8 @@ def schedule(
     """Make the factor; `settings` are those of the kind, checked.
 
     step: at, a list of epochs, not only whole ones; by, 0.1. inverse-sqrt: warmup,
-    4000 steps. cosine: floor, 0, the factor at the very end.
+    4000 steps. cosine: floor, 0, the factor at the very end; warmup, 0, the share of
+    the steps in which the factor rises to 1.
     """
     _whole("epochs", epochs)
     _whole("steps_per_epoch", steps_per_epoch)
@@ -71,14 +74,22 @@ def _inverse_sqrt(epochs: int, steps_per_epoch: int, warmup: int = 4000) -> Fact
     return lambda step: min((step + 1) / warmup, math.sqrt(warmup / (step + 1)))
 
 
-def _cosine(epochs: int, steps_per_epoch: int, floor: float = 0.0) -> Factor:
-    _number("floor", floor)
-    if not 0 <= floor < 1:
-        raise ValueError(f"floor must be in [0, 1), got {floor}")
+def _cosine(
+    epochs: int, steps_per_epoch: int, floor: float = 0.0, warmup: float = 0.0
+) -> Factor:
+    for name, value in (("floor", floor), ("warmup", warmup)):
+        _number(name, value)
+        if not 0 <= value < 1:
+            raise ValueError(f"{name} must be in [0, 1), got {value}")
     total = epochs * steps_per_epoch
+    rising = round(warmup * total)
+    falling = max(total - rising, 1)  # a warm-up of 0.99 may round to all there is
 
     def factor(step: int) -> float:
-        return floor + (1 - floor) * (1 + math.cos(math.pi * min(step / total, 1))) / 2
+        if step < rising:
+            return (step + 1) / rising
+        share = min((step - rising) / falling, 1)
+        return floor + (1 - floor) * (1 + math.cos(math.pi * share)) / 2
 
     return factor
 
@@ -87,7 +98,7 @@ _KINDS: dict[str, tuple[Callable[..., Factor], tuple[str, ...]]] = {
     "constant": (_constant, ()),
     "step": (_step, ("at", "by")),
     "inverse-sqrt": (_inverse_sqrt, ("warmup",)),
-    "cosine": (_cosine, ("floor",)),
+    "cosine": (_cosine, ("floor", "warmup")),
 }
 KINDS = tuple(_KINDS)
 

@@ -14,7 +14,7 @@ Plain = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """task: its domain, "vision". settings: JSON values only, all of them.
+    """task: its domain, as "vision". settings: JSON values only, all of them.
 
     schedule: kind and settings of the learning rate's factor over the run.
     """

@@ -22,6 +22,7 @@ from pydantic import (
 
 from acprop.bench.optimizers import resolved
 from acprop.bench.spec import RunSpec
+from acprop.bench.tasks import TaskName
 from acprop.records import StudyRecord
 
 Plain = dict[str, Any]
@@ -72,12 +73,12 @@ class Planned:
 
 
 class Study(_Strict):
-    """One experiment of the paper."""
+    """One experiment: of the paper, or ours."""
 
     name: str
     title: str
     place: str
-    task: Literal["vision"]
+    task: TaskName
     shows: Literal["curves", "heatmap", "table"]
     axes: list[str] = Field(default_factory=list)
     metrics: list[str]

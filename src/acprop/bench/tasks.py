@@ -1,13 +1,31 @@
 """From a spec to something that can be run: the task and the optimizer it names."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from acprop.bench.optimizers import build
 from acprop.bench.spec import RunSpec
 from acprop.tasks.task import OptimizerFactory, Task
+
+TaskName = Literal["vision", "language"]
+TASKS: tuple[TaskName, ...] = get_args(TaskName)
+
+
+class Settings(Protocol):
+    """What is asked of every domain's settings. dataset: the set to be fetched."""
+
+    @property
+    def dataset(self) -> str | None: ...
+
+
+class _Kind(NamedTuple):
+    """A domain: how its settings are read, and what makes a task of them."""
+
+    settings: Callable[[dict[str, Any]], Settings]
+    task: Callable[..., Task]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +39,33 @@ class Prepared:
 
 def prepare(spec: RunSpec, *, device: str = "cpu") -> Prepared:
     """Check everything a spec says, load its data; nothing is trained yet."""
-    if spec.task != "vision":
-        raise ValueError(f"task must be one of vision, got {spec.task}")
     from acprop.tasks.data import cache_folder
-    from acprop.tasks.vision import VisionTask, settings
 
+    kind = _kind(spec.task)
     optimizer = build(spec.optimizer, spec.settings)
-    wanted = settings(spec.task_settings)
-    _fetch_once(wanted.dataset, cache_folder())
-    task = VisionTask(wanted, device=device)
+    wanted = kind.settings(spec.task_settings)
+    if wanted.dataset is not None:
+        _fetch_once(wanted.dataset, cache_folder())
+    task = kind.task(wanted, device=device)
     return Prepared(task, optimizer, task.source)
+
+
+def dataset_of(spec: RunSpec) -> str | None:
+    """The set that a run needs; None if it needs none that can be fetched."""
+    return _kind(spec.task).settings(spec.task_settings).dataset
+
+
+def _kind(name: str) -> _Kind:
+    """A domain's modules are loaded when it is asked for: the one place that knows."""
+    if name == "vision":
+        from acprop.tasks import vision
+
+        return _Kind(vision.settings, vision.VisionTask)
+    if name == "language":
+        from acprop.tasks import language
+
+        return _Kind(language.settings, language.LanguageTask)
+    raise ValueError(f"task must be one of {', '.join(TASKS)}, got {name}")
 
 
 @cache

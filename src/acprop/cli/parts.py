@@ -2,6 +2,7 @@
 
 import hashlib
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import TypeVar
 
 from acprop.bench.execute import execute_planned, leave_with_parent
 from acprop.bench.studies import Planned, Study
+from acprop.bench.tasks import dataset_of
 from acprop.lab.claims import CLAIMS, verify
 from acprop.lab.figures import FIGURES
 from acprop.records import RunRecord, StudyRecord, Verdict, read, write
@@ -128,8 +130,10 @@ class Data:
     missing: dict[str, str] = field(default_factory=dict[str, str])
     there: set[str] = field(default_factory=set[str])
 
-    def has(self, name: str) -> bool:
-        """Fetch it if need be."""
+    def has(self, name: str | None) -> bool:
+        """Fetch it if need be; None is no set, which is always there."""
+        if name is None:
+            return True
         if name not in self.there and name not in self.missing:
             try:
                 fetch(name, progress=False)
@@ -153,7 +157,7 @@ def study(
 ) -> StudyResult:
     """Run what has not been run."""
     planned = found.planned(scale)
-    able = [p for p in planned if data.has(p.spec.task_settings["dataset"])]
+    able = [p for p in planned if data.has(dataset_of(p.spec))]
     seconds = found.scale(scale).seconds
     advance(found.name, seconds * (len(planned) - len(able)))
     shares: dict[str, float] = {}
@@ -173,9 +177,9 @@ def study(
 
 
 def _without_data(planned: list[Planned], able: list[Planned], data: Data) -> list[str]:
-    names = {p.spec.task_settings["dataset"]: None for p in planned if p not in able}
+    wanted = Counter(dataset_of(p.spec) for p in planned if p not in able)
     return [
-        f"{sum(p.spec.task_settings['dataset'] == name for p in planned)} runs on "
-        f"{name}: {data.missing[name]}"
-        for name in names
+        f"{n} runs on {name}: {data.missing[name]}"
+        for name, n in wanted.items()
+        if name is not None
     ]

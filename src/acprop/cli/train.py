@@ -118,20 +118,28 @@ def summary(record: RunRecord) -> str:
     """One line."""
     final = record.final
     parts = [f"{record.optimizer} seed {record.seed}: {record.status}"]
-    for name in ("train_loss", "val_accuracy", "test_accuracy"):
+    for name in ("train_loss", _judged_by(final, "val"), _judged_by(final, "test")):
         if isinstance(final.get(name), float):
-            number = final[name]
-            shown = f"{number:.4f}" if "loss" in name else f"{number:.2%}"
-            parts.append(f"{name.replace('_', ' ')} {shown}")
+            parts.append(f"{name.replace('_', ' ')} {_shown(name, final[name], 2)}")
     parts.append(f"{record.wall_seconds:.1f} s of training")
     return ", ".join(parts)
 
 
+def _judged_by(entry: Plain, part: str) -> str:
+    """Accuracy where the task has one, else the loss."""
+    return f"{part}_accuracy" if f"{part}_accuracy" in entry else f"{part}_loss"
+
+
+def _shown(metric: str, value: float, places: int) -> str:
+    share = metric.endswith("accuracy")
+    return f"{value:.{places}%}" if share else f"{value:.4f}"
+
+
 class _Display:
-    """Epoch, loss, accuracy and time left; and TensorBoard, if asked."""
+    """Epoch, loss, validation and time left; and TensorBoard, if asked."""
 
     def __init__(self, epochs: int, asked: Request) -> None:
-        self.epochs, self.accuracy, self.entries = epochs, "", 0
+        self.epochs, self.validation = epochs, ""
         first = ranks.is_first()
         self.bar = Progress(
             TextColumn("{task.description}"),
@@ -156,12 +164,13 @@ class _Display:
     def step(self, step: int, total: int, loss: float) -> None:
         per_epoch = total // self.epochs
         epoch = -(-step // per_epoch)
-        text = f"epoch {epoch}/{self.epochs}, loss {loss:.4f}{self.accuracy}"
+        text = f"epoch {epoch}/{self.epochs}, loss {loss:.4f}{self.validation}"
         self.bar.update(self.row, completed=step, total=total, description=text)
 
     def epoch(self, entry: Plain) -> None:
-        if isinstance(entry.get("val_accuracy"), float):
-            self.accuracy = f", validation {entry['val_accuracy']:.1%}"
+        name = _judged_by(entry, "val")
+        if isinstance(entry.get(name), float):
+            self.validation = f", validation {_shown(name, entry[name], 1)}"
         if self.writer is not None:
             for name, value in entry.items():
                 if isinstance(value, float) and math.isfinite(value):

@@ -50,7 +50,15 @@ _stats: Any = stats  # its types are unknown to pyright
 
 CONFIDENCE = 0.95
 # A metric is better when higher unless its name has one of these words.
-LOWER_IS_BETTER = ("loss", "error", "perplexity", "seconds", "fid", "distance")
+LOWER_IS_BETTER = (
+    "loss",
+    "error",
+    "perplexity",
+    "bits",
+    "seconds",
+    "fid",
+    "distance",
+)
 
 Words = Literal["better", "worse", "no difference shown"]
 
@@ -162,9 +170,10 @@ def is_higher_better(metric: str) -> bool:
 
 
 def selection_metric(runs: Iterable[RunRecord]) -> str | None:
-    """The validation metric of these runs: accuracy if they have it, else another."""
+    """The validation metric of these runs: accuracy, else the loss, else another."""
     names = {name for run in runs for name in run.final if name.startswith("val_")}
-    return "val_accuracy" if "val_accuracy" in names else min(names, default=None)
+    preferred = [name for name in ("val_accuracy", "val_loss") if name in names]
+    return (preferred or sorted(names) or [None])[0]
 
 
 def best(arms: Sequence[Arm], metric: str) -> Arm:

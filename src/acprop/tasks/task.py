@@ -49,12 +49,17 @@ class Session(Protocol):
 
 
 class Task(Protocol):
-    """A problem that can be begun with any optimizer and seed."""
+    """A problem that can be begun with any optimizer and seed.
+
+    source: where its data came from.
+    """
 
     @property
     def name(self) -> str: ...
     @property
     def target(self) -> Target: ...
+    @property
+    def source(self) -> dict[str, Any]: ...
     def begin(self, seed: int, optimizer: OptimizerFactory) -> Session: ...
 
 

@@ -2,6 +2,7 @@
 
     fetch("cifar10")
     images = load("cifar10")
+    text = load_text("moby-dick")
 
 Names are loaded when they are first used: listing or fetching a set needs no torch.
 """
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     )
     from acprop.tasks.data.sets import NAMES, DataError, Dataset, describe
     from acprop.tasks.data.store import cache_folder, folder_of, is_present, source_of
+    from acprop.tasks.data.texts import Text, load_text, set_of
 
 _HOME = {
     "Crops": "augment",
@@ -54,6 +56,9 @@ _HOME = {
     "folder_of": "store",
     "is_present": "store",
     "source_of": "store",
+    "Text": "texts",
+    "load_text": "texts",
+    "set_of": "texts",
 }
 
 __all__ = [
@@ -65,6 +70,7 @@ __all__ = [
     "Folders",
     "ImageFolder",
     "Images",
+    "Text",
     "augmented",
     "cache_folder",
     "crop_and_flip",
@@ -77,7 +83,9 @@ __all__ = [
     "is_present",
     "load",
     "load_folders",
+    "load_text",
     "normalised",
+    "set_of",
     "share",
     "source_of",
     "split",

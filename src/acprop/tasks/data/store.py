@@ -74,6 +74,17 @@ def is_present(name: str, cache: Path | None = None) -> bool:
     return all(_size(folder / file.name) == file.n_bytes for file in data.files)
 
 
+def whole(name: str, cache: Path | None = None) -> dict[str, Any]:
+    """The source of a set that can be read; its sizes are checked, not its bytes."""
+    source = source_of(name, cache)
+    if not is_present(name, cache):
+        raise DataError(
+            f"{name} must be whole, got files that are missing or too short in "
+            f"{folder_of(name, cache)}; run acprop data fetch {name}"
+        )
+    return source
+
+
 def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else -1
 

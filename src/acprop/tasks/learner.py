@@ -1,0 +1,222 @@
+"""A network and its optimizer, and one step of them: what every session shares.
+
+The global batch of a step is the same whatever the number of ranks and of accumulated
+pieces: each takes its slice of it, and the mean of their gradients is the batch's. That
+mean is what is clipped,
+
+    g ← g · min(1, clip_norm / ‖g‖)          ‖g‖ over all parameters together
+
+so ranks and pieces do not change what a step does.
+"""
+
+# torch has few types here:
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol, cast, final
+
+import torch
+from torch import Tensor, distributed, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from acprop.tasks.data import share
+from acprop.tasks.task import OptimizerFactory, stream
+
+Pair = tuple[Tensor, Tensor]
+# Of logits and labels: the loss to descend, and sums that add up over pieces and ranks.
+Measure = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+Judgement = Callable[[Tensor, Tensor], Tensor]
+
+
+class Options(Protocol):
+    """The settings that every task has for its steps.
+
+    batch: of all ranks together.
+    accumulate: into how many pieces a rank cuts its part of the batch.
+    clip_norm: the largest norm a gradient may have; None leaves it.
+    autocast: compute in bfloat16. compile: with torch.compile.
+    """
+
+    @property
+    def batch(self) -> int: ...
+    @property
+    def accumulate(self) -> int: ...
+    @property
+    def clip_norm(self) -> float | None: ...
+    @property
+    def autocast(self) -> bool: ...
+    @property
+    def compile(self) -> bool: ...
+
+
+@final
+class Learner:
+    """Takes the steps of one run, alone or as a rank among others.
+
+    net: the network itself, which is judged and saved; model: what is trained, net
+    wrapped for ranks and compiled as the options say.
+    """
+
+    def __init__(
+        self,
+        net: nn.Module,
+        optimizer: OptimizerFactory,
+        options: Options,
+        seed: int,
+        device: str,
+    ) -> None:
+        self.options, self.device = options, device
+        self.rank, self.world = _place()
+        _check(options, optimizer, self.world)
+        self.net = net.to(device)
+        self.model = self._wrapped(self.net)
+        self.optimizer = optimizer(self.net)
+        self.needs_graph = optimizer.needs_graph
+        self.initial_lr = [group["lr"] for group in self.optimizer.param_groups]
+        self.n_steps = 0
+        # What draws from the global stream (dropout) is seeded as well.
+        torch.manual_seed(stream(seed, "global"))
+
+    def _wrapped(self, net: nn.Module) -> nn.Module:
+        if self.world > 1:
+            if self.device.startswith("cuda"):
+                net = nn.SyncBatchNorm.convert_sync_batchnorm(net)
+            net = DistributedDataParallel(net)
+        return cast(nn.Module, torch.compile(net)) if self.options.compile else net
+
+    @property
+    def share(self) -> slice:
+        """The rows of a global batch that are this rank's."""
+        return share(self.options.batch, self.rank, self.world)
+
+    def pieces(self, x: Tensor, y: Tensor) -> list[Pair]:
+        """Cut this rank's rows as `accumulate` says."""
+        n = self.options.accumulate
+        return list(zip(x.chunk(n), y.chunk(n), strict=True))
+
+    def scale_lr(self, factor: float) -> None:
+        """Set the learning rates to `factor` times what they began with."""
+        for group, lr in zip(self.optimizer.param_groups, self.initial_lr, strict=True):
+            group["lr"] = lr * factor
+
+    def step(self, pieces: Sequence[Pair], measure: Measure) -> Tensor:
+        """One step of the optimizer; the sums over all pieces of all ranks."""
+        self.model.train()
+        self.optimizer.zero_grad(set_to_none=True)
+        sums: list[Tensor] = []
+        for i, (x, y) in enumerate(pieces):
+            with self._synchronised(last=i == len(pieces) - 1):
+                loss, seen = measure(self._logits(x), y)
+                self._backward(loss / len(pieces))
+            sums.append(seen)
+        if self.options.clip_norm is not None:
+            nn.utils.clip_grad_norm_(self.net.parameters(), self.options.clip_norm)
+        self.optimizer.step()
+        self.n_steps += 1
+        return _total(torch.stack(sums).sum(0))
+
+    def _synchronised(self, *, last: bool) -> AbstractContextManager[None]:
+        """Ranks exchange gradients once a step; DDP decides it in the forward pass."""
+        if isinstance(self.model, DistributedDataParallel) and not last:
+            return self.model.no_sync()
+        return nullcontext()
+
+    def _backward(self, loss: Tensor) -> None:
+        if not self.needs_graph:
+            loss.backward()
+            return
+        with warnings.catch_warnings():  # torch warns of the cycle; zero_grad breaks it
+            warnings.filterwarnings("ignore", "Using backward.*create_graph")
+            loss.backward(create_graph=True)
+
+    def _logits(self, x: Tensor) -> Tensor:
+        kind = self.device.split(":")[0]
+        with torch.autocast(kind, torch.bfloat16, enabled=self.options.autocast):
+            return self.model(x).float()
+
+    @torch.no_grad()
+    def judge(
+        self,
+        n_batches: int,
+        batch: Callable[[int], Pair],
+        judgement: Judgement,
+        *,
+        n_sums: int,
+    ) -> Tensor:
+        """The sums over all batches; each rank takes every world-th of them."""
+        self.net.eval()
+        sums = torch.zeros(n_sums, dtype=torch.float64)
+        for i in range(self.rank, n_batches, self.world):
+            x, y = batch(i)
+            sums += judgement(self.net(x).float(), y)
+        return _total(sums)
+
+    def agree_on_buffers(self) -> None:
+        """Ranks take the first's: BatchNorm's averages are of a rank's own slices."""
+        if self.world > 1:
+            for buffer in self.net.buffers():
+                distributed.broadcast(buffer, 0)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Network, optimizer, the steps taken and the global random stream."""
+        return {
+            "net": self.net.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "step": self.n_steps,
+            "rng": torch.get_rng_state(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state_dict` was taken."""
+        self.net.load_state_dict(state["net"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.n_steps = state["step"]
+        torch.set_rng_state(state["rng"])
+
+
+def _check(options: Options, optimizer: OptimizerFactory, world: int) -> None:
+    pieces = world * options.accumulate
+    if options.batch % pieces:
+        raise ValueError(
+            f"batch must be a multiple of ranks × accumulate = {pieces}, got "
+            f"{options.batch}"
+        )
+    if options.compile and optimizer.needs_graph:
+        raise ValueError(
+            "compile must be false for an optimizer that differentiates its "
+            "gradients, got true; torch.compile keeps no graph of them"
+        )
+    if options.clip_norm is not None and optimizer.needs_graph:
+        raise ValueError(
+            "clip_norm must be none for an optimizer that differentiates its "
+            f"gradients, got {options.clip_norm}; clipping cuts their graph"
+        )
+
+
+SECOND_MOMENTS = ("exp_avg_sq", "exp_avg_var", "square_avg")
+
+
+def second_moment(optimizer: torch.optim.Optimizer) -> float:
+    """The mean over all parameters of the buffer under the root (Fig. 5a)."""
+    total, n = 0.0, 0
+    for state in optimizer.state.values():
+        for key in SECOND_MOMENTS:
+            buffer = state.get(key)
+            if isinstance(buffer, Tensor):
+                total += float(buffer.double().sum())
+                n += buffer.numel()
+    return total / n if n else float("nan")
+
+
+def _place() -> tuple[int, int]:
+    if distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    return 0, 1
+
+
+def _total(sums: Tensor) -> Tensor:
+    if _place()[1] > 1:
+        sums = sums.clone()
+        distributed.all_reduce(sums)
+    return sums
