@@ -35,7 +35,7 @@ def _python(value: Any) -> Any:
 
 def _number(name: str, value: Any) -> float:
     value = _python(value)
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {value!r}")
     return float(value)
 
@@ -172,8 +172,8 @@ class Options:
         "guarded",
         _convention,
         '"guarded", or to the letter of a publication: "paper" (Algorithm 2), '
-        '"authors" (their repository, rectification off), "optax" (optax.contrib.acprop). A '
-        "`Convention` of your own is welcome too: "
+        '"authors" (their repository, rectification off), "optax" '
+        "(optax.contrib.acprop). A `Convention` of your own is welcome too: "
         '`dataclasses.replace(acprop.GUARDED, residual="previous")`.',
     )
     decoupled_weight_decay: bool = option(
