@@ -16,7 +16,8 @@ def param_groups(
     """Group a model's trainable parameters; pass the result to any torch optimizer.
 
     Biases, normalisation layers and every other parameter of less than two dimensions
-    get no weight decay: they have no scale that a decay could usefully shrink.
+    get no weight decay: they have no scale that a decay could usefully shrink. Nor do
+    those that a model names itself, by a method `no_weight_decay()` as timm's have it.
 
         groups = acprop.param_groups(model, 0.05, overrides={"head.*": {"lr": 1e-4}})
         opt = acprop.ACProp(groups, lr=1e-3)
@@ -27,14 +28,15 @@ def param_groups(
             ones win, option by option.
     """
     overrides = dict(overrides or {})
+    spared = _spared(model)
     unused = set(overrides)
     groups: dict[str, dict[str, Any]] = {}
     for name, param in model.named_parameters():
         if not param.requires_grad:
             continue
-        options: dict[str, Any] = {
-            "weight_decay": 0.0 if _is_exempt(model, name, param) else weight_decay
-        }
+        options: dict[str, Any] = {"weight_decay": weight_decay}
+        if name in spared or _is_exempt(model, name, param):
+            options["weight_decay"] = 0.0
         for pattern, extra in overrides.items():
             if fnmatchcase(name, pattern):
                 unused.discard(pattern)
@@ -49,6 +51,20 @@ def param_groups(
             "see model.named_parameters() for the names"
         )
     return list(groups.values())
+
+
+def _spared(model: nn.Module) -> set[str]:
+    """The names that modules of the model ask to be spared, in the model's own words.
+
+    A model may be wrapped or be part of another: each module names what is below it.
+    """
+    names: set[str] = set()
+    for owner, module in model.named_modules():
+        ask: Any = getattr(module, "no_weight_decay", None)
+        if callable(ask):
+            asked: Any = ask()
+            names |= {f"{owner}.{name}".removeprefix(".") for name in asked}
+    return names
 
 
 def _key(value: object) -> str | int:
