@@ -39,7 +39,7 @@ from acprop.rule import CONVENTIONS
 # 1e-8 the first step would be the only one that any comparison could see.
 EPS = 0.03
 
-OWN_CONVENTION = replace(acprop.GUARDED, name="mine", kappa=0.03, clamp=inf)
+OWN_CONVENTION = replace(acprop.GUARDED, name="mine", residual="previous", clip=2.0)
 
 SHARED = {
     "default": {},
@@ -52,6 +52,7 @@ SHARED = {
     "eps": {"eps": EPS},
     "clip": {"clip": 0.5, "eps": EPS},
     "growing clip": {"clip": "t**0.25", "eps": EPS},
+    "no clip": {"clip": None, "eps": EPS},
     "box": {"constraint": Box(-0.5, torch.tensor(0.5))},
     "ball": {"constraint": Ball(radius=1.5, center=0.1)},
     "capturable": {"capturable": True},
@@ -66,7 +67,16 @@ SHARED = {
     "paper, amsgrad": {"convention": "paper", "eps": EPS, "amsgrad": True},
 }
 BETAS = {"betas": {"betas": (0.5, 0.9)}, "no mean": {"betas": (0.0, 0.99), "eps": EPS}}
+MOMENTUM = {
+    "momentum": {"momentum": 0.9},
+    "momentum, decay, capturable": {
+        "momentum": 0.5,
+        "weight_decay": 0.1,
+        "capturable": True,
+    },
+}
 WINDOW = {
+    "momentum, delay 3": {"momentum": 0.9, "delay": 3},
     "synchronous": {"delay": 0},
     "delay 3": {"delay": 3},
     "delay 3, authors": {"delay": 3, "convention": "authors", "eps": EPS},
@@ -76,13 +86,16 @@ OWN = {
     acprop.ACProp: {
         **BETAS,
         **WINDOW,
-        "momentum": {"numerator": "m"},
-        "momentum, delay 3": {"numerator": "m", "delay": 3},
+        **MOMENTUM,
+        "mean": {"numerator": "m"},
+        "mean, delay 3": {"numerator": "m", "delay": 3},
+        "mean, momentum": {"numerator": "m", "momentum": 0.9},
     },
     acprop.AdaBelief: BETAS,
     acprop.AdaShift: {
         **BETAS,
         **WINDOW,
+        **MOMENTUM,
         "max": {"reduction": "max"},
         "mean": {"reduction": "mean"},
         "max, delay 3, amsgrad": {"reduction": "max", "delay": 3, "amsgrad": True},
@@ -125,7 +138,7 @@ REFUSED = [
     (
         {"weight_decay": -1},
         ValueError,
-        r"^weight_decay must be finite and 0 or more, got -1$",
+        r"^weight_decay must be finite and 0 or more, got -1.0$",
     ),
     ({"convention": "papre"}, ValueError, r"^convention must be one of 'guarded', "),
     ({"convention": 2}, TypeError, r"^convention must be a name or a Convention"),
@@ -138,9 +151,14 @@ REFUSED = [
         ValueError,
         r"^lo must be at most hi, got 1.0 and 0.0$",
     ),
-    ({"amsgrad": 1}, TypeError, r"^amsgrad must be True or False, got 1$"),
+    ({"amsgrad": 2}, TypeError, r"^amsgrad must be True or False, got 2$"),
     ({"maximize": None}, TypeError, r"^maximize must be True or False, got None$"),
-    ({"foreach": 1}, TypeError, r"^foreach must be None, True or False, got 1$"),
+    ({"foreach": "y"}, TypeError, r"^foreach must be None, True or False, got 'y'$"),
+    (
+        {"weight_decay": torch.tensor(0.1)},
+        TypeError,
+        r"^weight_decay must be a number unless differentiable=True, got a tensor$",
+    ),
     (
         {"foreach": True, "differentiable": True},
         ValueError,
@@ -152,6 +170,12 @@ REFUSED_BETAS = [
     ({"betas": (0.9, -0.1)}, ValueError, r"^betas\[1\] must be in \[0, 1\), got -0.1$"),
     ({"betas": 0.9}, TypeError, r"^betas must be a pair of numbers, got 0.9$"),
     ({"betas": (0.9, None)}, TypeError, r"^betas\[1\] must be a number, got None$"),
+    ({"betas": (0.9,)}, TypeError, r"^betas must be a pair of numbers, got \(0.9,\)$"),
+    (
+        {"betas": (torch.tensor(0.9), 0.99)},
+        TypeError,
+        r"^betas\[0\] must be a number unless differentiable=True, got a tensor$",
+    ),
 ]
 REFUSED_DELAY = [
     ({"delay": -1}, ValueError, r"^delay must be 0 \(synchronous\) or more, got -1$"),
@@ -162,6 +186,7 @@ OWN_REFUSED = {
         *REFUSED_BETAS,
         *REFUSED_DELAY,
         ({"numerator": "s"}, ValueError, r"^numerator must be one of 'g', 'm', got"),
+        ({"momentum": 1.0}, ValueError, r"^momentum must be in \[0, 1\), got 1.0$"),
     ],
     acprop.AdaBelief: REFUSED_BETAS,
     acprop.AdaShift: [

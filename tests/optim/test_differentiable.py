@@ -28,12 +28,13 @@ OPTIONS = {
     "L2": {"weight_decay": 0.3, "decoupled_weight_decay": False},
     "decoupled": {"weight_decay": 0.3, "decoupled_weight_decay": True},
     "maximize": {"maximize": True},
+    "momentum": {"momentum": 0.8},
     "clip": {"clip": 0.7},
     "capturable": {"capturable": True},
 }
 
-# All of it away from the kinks: from ties under a maximum, and from the bounds of clamp
-# and clip, which here hold some elements and let others pass.
+# All of it away from the kinks: from ties under a maximum, and from the bounds of clip,
+# which here hold some elements and let others pass.
 X = [0.3, -1.1, 0.8]
 GRADIENTS = [[0.5, -1.9, 0.25], [-0.65, 0.35, 1.2]]
 WARM = {
@@ -41,7 +42,7 @@ WARM = {
     "exp_avg_sq": [0.9, 0.4, 1.3],
     "max_exp_avg_sq": [0.5, 1.4, 0.7],
     "past": [[0.7, -0.2, 0.45], [0.15, 0.55, -0.85]],
-    "guard": [4.0, 0.8, 0.75],
+    "momentum_buffer": [0.3, -0.1, 0.25],
 }
 
 

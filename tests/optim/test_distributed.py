@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def test_two_ranks_of_fsdp2_take_the_same_steps_as_one_process(tmp_path):
-    """The guard sums over all shards, and a checkpoint of shards resumes."""
+    """Every element is advanced by itself, and a checkpoint of shards resumes."""
     worker = Path(__file__).with_name("fsdp_ranks.py")
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     run = subprocess.run(

@@ -1,14 +1,13 @@
 """The guard in torch: no past of a tensor makes its next ordinary gradient a disaster.
 
-The largest step is measured in units of lr, for gradients of size 1. `BOUND` is what
-issue and docs promise; the unguarded conventions stand in the same tables to show
-that the tests can fail. (Longer than our files should be: the guard is one promise,
-and all of it is here.)
+The largest step is measured in units of lr, for gradients of size 1: at step t it is
+at most t^¼. The unguarded conventions stand in the same tables to show that the tests
+can fail. (Longer than our files should be: the guard is one promise, and all of it is
+here.)
 """
 
 import copy
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 import torch
@@ -17,7 +16,8 @@ from torch import Tensor, nn
 import acprop
 
 LR = 1e-3
-BOUND = 100.0
+# Beyond t^¼ for every t in this file.
+BOUND = 20.0
 N_LOUD = 30
 BETA1, BETA2 = 0.9, 0.999
 UNGUARDED = ("paper", "authors", "optax", "torch")
@@ -58,8 +58,7 @@ def skip(param: Tensor, opt: acprop.ACProp, gradient: float, times: int) -> None
         m = g + β1^k·(m - g)
         s = β2^k·s + (1 - β2)·(β1·(m - g))²·(β2^k - β1^2k) / (β2 - β1²)
 
-    The guard hears nothing of zeros; a constant g that it knows leaves A and B as they
-    are and counts in n. An ε that accumulates is a geometric sum.
+    An ε that accumulates is a geometric sum.
     """
     state, group = opt.state[param], opt.param_groups[0]
     fade = (BETA2**times - BETA1 ** (2 * times)) / (BETA2 - BETA1**2)
@@ -69,7 +68,6 @@ def skip(param: Tensor, opt: acprop.ACProp, gradient: float, times: int) -> None
     state["exp_avg_sq"].mul_(BETA2**times).add_((1 - BETA2) * fade * surprise)
     state["exp_avg_sq"].add_(accumulated * (1 - BETA2**times) / (1 - BETA2))
     state["step"] += times
-    state.get("guard", torch.zeros(1))[0] += times * (gradient != 0)
 
 
 def zero_first(param: Tensor, opt: acprop.ACProp) -> None:
@@ -104,10 +102,20 @@ every_past = pytest.mark.parametrize("past", PASTS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @every_past
 def test_the_default_bounds_the_step_after_every_past(past, dtype, foreach):
-    """Issue: |step| ≤ 100·lr for a unit gradient, whatever came before."""
+    """|step| ≤ lr·t^¼, whatever came before."""
     param, opt = make(1, foreach=foreach, dtype=dtype)
     past(param, opt)
-    assert 0 < feed(param, opt, 1.0, N_LOUD) <= BOUND
+    worst = feed(param, opt, 1.0, N_LOUD)
+    assert 0 < worst <= opt.state[param]["step"].item() ** 0.25 * (1 + 2**-7)
+
+
+@both_kernels
+def test_the_first_step_is_adams(foreach):
+    """lr·sign(g): nothing stands still, nothing depends on the scale."""
+    param, opt = make(4, foreach=foreach)
+    param.grad = torch.tensor([0.0, 1e-20, -3.0, 1e20])
+    opt.step()
+    assert_same(param.detach(), LR * torch.tensor([0.0, -1.0, 1.0, -1.0]))
 
 
 @both_kernels
@@ -211,9 +219,9 @@ def rosenbrock(param: Tensor) -> tuple[float, Tensor]:
     return (1 - x) ** 2 + 100 * bend**2, torch.tensor(gradient)
 
 
-def walk_in_turns(n_steps: int, foreach: bool) -> list[float]:
+def walk_in_turns(n_steps: int, foreach: bool, **options) -> list[float]:
     """Distances from the optimum, every step seeing the gradient of one coordinate."""
-    param, opt = make(2, foreach=foreach, lr=1e-2)
+    param, opt = make(2, foreach=foreach, lr=1e-2, **options)
     with torch.no_grad():
         param.fill_(1.5)
     distances = []
@@ -229,21 +237,21 @@ def walk_in_turns(n_steps: int, foreach: bool) -> list[float]:
 def test_alternating_coordinates_of_rosenbrocks_function_converge(foreach):
     """As in timm's optimizer tests: every other gradient of a coordinate is zero.
 
-    timm asks for a distance no larger than at the start. Here it never is, and in the
-    end it is a tenth.
+    timm asks for a distance no larger than at the start; in the end it is a hundredth.
     """
     distances = walk_in_turns(4000, foreach)
-    assert max(distances) <= 0.5**0.5 * (1 + 1e-6)
-    assert distances[-1] <= 0.1 * 0.5**0.5
+    assert max(distances) <= 0.8
+    assert distances[-1] <= 0.01 * 0.5**0.5
 
 
 @pytest.mark.slow
-def test_alternating_coordinates_stay_converged():
-    """Where gradients vanish s forgets, and rounding may grow: A must follow at once.
+@pytest.mark.parametrize("options", [{"numerator": "m"}, {"momentum": 0.9}], ids=str)
+def test_with_momentum_alternating_coordinates_stay_converged(options):
+    """Where gradients vanish s forgets, and rounding grows until it is felt again.
 
-    With an A that was a slow mean, step 7795 was one of 257·lr.
+    Adam is then thrown to a distance of 0.2, the plain gradient as numerator to 1.3.
     """
-    assert max(walk_in_turns(12_000, foreach=False)[4000:]) <= 0.5**0.5
+    assert max(walk_in_turns(12_000, foreach=False, **options)[4000:]) <= 0.25
 
 
 @pytest.mark.parametrize(
@@ -289,11 +297,13 @@ def train(
     convention: str | acprop.Convention = "guarded",
     scale: float = 1.0,
     spike_at: int | None = None,
+    **options: object,
 ) -> tuple[Tensor, float]:
     """Return the parameters and the loss; the spike multiplies a gradient by 1e4."""
     model, loss_of = mlp(dtype)
     params = list(model.parameters())
-    opt = acprop.ACProp(params, lr=3e-3, convention=convention, foreach=foreach)
+    options |= {"lr": 3e-3, "convention": convention, "foreach": foreach}
+    opt = acprop.ACProp(params, **options)
     for i in range(n_steps):
         opt.zero_grad()
         (loss_of() * (scale * (1e4 if i == spike_at else 1.0))).backward()
@@ -301,8 +311,7 @@ def train(
     return nn.utils.parameters_to_vector(params).detach(), loss_of().item()
 
 
-# Absolute, of parameters of size 1. In float64 ε = 1e-30 shows beside κ²·A of a loss
-# scaled down.
+# Absolute, of parameters of size 1.
 SCALING_TOLERANCE = {torch.float32: 2e-6, torch.float64: 1e-10}
 
 
@@ -310,7 +319,7 @@ SCALING_TOLERANCE = {torch.float32: 2e-6, torch.float64: 1e-10}
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
 @pytest.mark.parametrize("dtype", SCALING_TOLERANCE, ids=str)
 def test_scaling_the_loss_does_not_change_the_trajectory(dtype, scale, foreach):
-    """Promised by ACProp's docstring: the guard's ε is relative."""
+    """Promised by ACProp's docstring: u has no unit, and ε hardly counts."""
     plain, _ = train(40, foreach, dtype=dtype)
     scaled, _ = train(40, foreach, dtype=dtype, scale=scale)
     atol = SCALING_TOLERANCE[dtype]
@@ -333,16 +342,14 @@ def test_scaling_the_loss_changes_the_trajectory_of_the_paper():
 
 @both_kernels
 def test_one_gradient_ten_thousand_times_too_large_is_survived(foreach):
-    """From 0.5 to 0.008 without the spike, to 0.015 with it: late, but not lost."""
-    _, smooth = train(300, foreach)
+    """What was learnt stays learnt. s remembers the spike for long, as Adam's v does."""
+    _, before = train(50, foreach)
     _, spiked = train(300, foreach, spike_at=50)
-    assert smooth < 0.02
-    assert spiked < 3 * smooth
+    assert spiked < before < 0.3
 
 
-def test_without_the_clamp_the_spike_is_not_survived():
-    open_ended = replace(acprop.GUARDED, name="open", clamp=float("inf"))
-    _, spiked = train(300, foreach=False, convention=open_ended, spike_at=50)
+def test_without_the_bound_the_spike_is_not_survived():
+    _, spiked = train(300, foreach=False, spike_at=50, clip=None)
     assert spiked > 100
 
 
@@ -391,43 +398,23 @@ def test_error_if_nonfinite_makes_no_state_and_calls_a_parameter_by_its_name():
 
 
 @both_kernels
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
-def test_a_nonfinite_gradient_shows_in_the_parameter_as_with_torch(bad, foreach):
-    """An overflow must be seen; the clamp must not make an ordinary step of it."""
+def test_a_nan_shows_in_the_parameter_at_once_as_with_torch(foreach):
     params, opt = warm(foreach)
     peer = torch.ones(4, requires_grad=True)
-    params[1].grad = peer.grad = torch.tensor([1.0, 1.0, bad, 1.0])
+    params[1].grad = peer.grad = torch.tensor([1.0, 1.0, float("nan"), 1.0])
     opt.step()
     torch.optim.Adam([peer], foreach=foreach).step()
     assert params[1].isfinite().tolist() == peer.isfinite().tolist()
-    assert not params[1][2].isfinite()
 
 
 @both_kernels
-def test_an_infinite_first_gradient_shows_although_nothing_moves_yet(foreach):
-    param, opt = make(2, foreach=foreach)
-    param.grad = torch.tensor([float("inf"), 1.0])
+@pytest.mark.parametrize("bad", [float("inf"), -float("inf")])
+def test_an_infinite_gradient_shows_one_step_later(bad, foreach):
+    """The bound makes an ordinary step of it; m and s have heard of it all the same."""
+    params, opt = warm(foreach)
+    params[1].grad = torch.tensor([1.0, 1.0, bad, 1.0])
     opt.step()
-    assert param.isfinite().tolist() == [False, True]
-
-
-@both_kernels
-@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_the_guard_forgets_a_nonfinite_gradient(bad, foreach):
-    """Once x, m and s are put back, the run goes on as after a step never taken."""
-    (_, param), opt = warm(foreach)
-    (_, clean), other = warm(foreach)
-    backup = copy.deepcopy(opt.state[param]), param.detach().clone()
-    param.grad[2] = bad
+    assert params[1].isfinite().all()
+    params[1].grad = torch.ones(4)
     opt.step()
-    assert_same(opt.state[param]["guard"], backup[0]["guard"])
-    with torch.no_grad():
-        param.copy_(backup[1])
-    for name in ("exp_avg", "exp_avg_sq"):
-        opt.state[param][name].copy_(backup[0][name])
-    other.state[clean]["step"] += 1  # the clock alone has heard of it
-    for _ in range(5):
-        param.grad = clean.grad = torch.tensor([0.5, -1.0, 2.0, 0.0])
-        opt.step()
-        other.step()
-    assert_same(param, clean)
+    assert params[1].isfinite().tolist() == [True, True, False, True]

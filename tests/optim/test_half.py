@@ -10,7 +10,7 @@ from torch import Tensor, nn
 import acprop
 
 HALF = [torch.bfloat16, torch.float16]
-STATE = {"step", "exp_avg", "exp_avg_sq", "guard"}
+STATE = {"step", "exp_avg", "exp_avg_sq"}
 
 both_kernels = pytest.mark.parametrize(
     "foreach", [False, True], ids=["loop", "foreach"]

@@ -51,12 +51,11 @@ def settled(case):
 
 FLOATING_LR = [case for case in CASES if "tensor lr" not in case.desc]
 SETTLED = {str(case): settled(case) for case in FLOATING_LR}
-# Each element by itself: no guard, no shared moment, no norm.
+# Each element by itself: no shared moment, no norm.
 ELEMENTWISE = [
     case
     for case in FLOATING_LR
-    if not SETTLED[str(case)].convention.is_guarded
-    and SETTLED[str(case)].rule.reduction is None
+    if SETTLED[str(case)].rule.reduction is None
     and not isinstance(SETTLED[str(case)].constraint, acprop.Ball)
 ]
 # The denominator knows the past only, and the numerator is a mean of gradients.
@@ -105,7 +104,7 @@ def test_groups_of_equal_options_are_one_group(case, path, cut, foreach):
 @searched
 @given(case=st.sampled_from(ELEMENTWISE), path=arrays(4, 1, 6), cut=st.integers(1, 5))
 def test_a_tensor_may_be_split(case, path, cut, foreach):
-    """Without a guard the paper's method is elementwise: Algorithm 2 has no norm."""
+    """Algorithm 2 has no norm, and neither has the bound."""
     whole = follow(case.make(zeros(1, 6), foreach=foreach), path)
     pieces = [*zeros(1, cut), *zeros(1, 6 - cut)]
     split = case.make(pieces, foreach=foreach)
@@ -129,7 +128,7 @@ def test_a_tensor_may_be_split(case, path, cut, foreach):
     order=st.permutations(range(6)),
 )
 def test_the_order_of_elements_does_not_matter(case, path, order, foreach):
-    """With a guard the sums over the tensor add up in another order."""
+    """A norm or a shared moment adds up in another order."""
     plain = follow(case.make(zeros(1, 6), foreach=foreach), path)
     shuffled = follow(case.make(zeros(1, 6), foreach=foreach), path[:, :, order])
     (expected,) = snapshot(plain)
@@ -151,7 +150,6 @@ def displacement(optimizer, grad):
     return param.detach()
 
 
-# The record is 8 after this one, so that the guard lets everything below 16 pass.
 LOUD = torch.tensor([[8.0, -8.0, 8.0, 1.0]], dtype=torch.float64)
 
 

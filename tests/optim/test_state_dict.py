@@ -168,7 +168,7 @@ def lacking(option, optimizer):
     ("option", "name", "shape"),
     [
         ({"amsgrad": True}, "max_exp_avg_sq", (4,)),
-        ({"convention": "guarded"}, "guard", (3,)),
+        ({"momentum": 0.9}, "momentum_buffer", (4,)),
         ({"delay": 3}, "past", (2, 4)),
     ],
     ids=str,
