@@ -156,12 +156,20 @@ def test_the_selection_metric_is_accuracy_if_there_is_one():
     assert selection_metric(RUNS) == "val_accuracy"
     only = replace(run(), final={"val_loss": 1.0, "test_accuracy": 0.5})
     assert selection_metric([only]) == "val_loss"
+    text = replace(run(), final={"val_bits_per_byte": 1.4, "val_loss": 1.0})
+    assert selection_metric([text]) == "val_loss"
+    assert selection_metric([replace(run(), final={"val_bleu": 1.0})]) == "val_bleu"
     assert selection_metric([replace(run(), final={})]) is None
 
 
 @pytest.mark.parametrize(
     ("metric", "is_higher"),
-    [("test_accuracy", True), ("train_loss", False), ("wall_seconds", False)],
+    [
+        ("test_accuracy", True),
+        ("train_loss", False),
+        ("val_bits_per_byte", False),
+        ("wall_seconds", False),
+    ],
 )
 def test_which_way_a_metric_is_better(metric, is_higher):
     assert is_higher_better(metric) is is_higher
