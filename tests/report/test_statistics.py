@@ -52,6 +52,14 @@ def test_a_task_of_its_own_is_an_arm_of_its_own():
     ]  # fmt: skip
 
 
+def test_a_setting_that_one_of_two_arms_names_tells_them_apart():
+    """But one that another optimizer does not know is no difference."""
+    default, adam = arm("acprop", [0.5]), arm("adam", [0.5], eps=1e-8)
+    assert varying([default, adam]) == []
+    other = arm("acprop", [0.5], convention="authors")
+    assert varying([default, other, adam]) == ["convention"]
+
+
 def test_the_same_seed_twice_in_an_arm_is_refused():
     twice = [run(seed=3), replace(run(seed=3), run="other")]
     with pytest.raises(ValueError, match=r"runs must have a seed once .*, got 3 in"):
