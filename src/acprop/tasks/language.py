@@ -57,6 +57,8 @@ class LanguageSettings:
     second_moment: bool = False
 
     def __post_init__(self) -> None:
+        if type(self.text) is not str:
+            raise TypeError(f"text must be a name or a path, got {self.text!r}")
         check_counts(self, _COUNTS, optional=_WINDOWS)
         check_flags(self, _FLAGS)
         check_clip_norm(self.clip_norm)
@@ -109,7 +111,7 @@ class LanguageTask:
 def windows(argument: str, settings: LanguageSettings, part: Tensor) -> Tensor:
     """[n, context + 1] bytes of a part: the first of n equal stretches each.
 
-    The last byte of a window is only told, never told from; it may begin the next one.
+    A window's last byte is only an answer; the next window may begin with it.
     """
     context, room = settings.context, len(part) - 1
     if context > room:
