@@ -19,11 +19,23 @@ from acprop.bench.optimizers import build
 from acprop.bench.run import digest, run
 from acprop.bench.spec import RunSpec
 from acprop.bench.store import RunFolder, Store
+from acprop.tasks.language import LanguageSettings, LanguageTask
 from acprop.tasks.vision import VisionSettings, VisionTask
 
 SMALL = {"batch": 64, "n_train": 640, "n_validation": 600, "n_test": 600}
 SETTINGS = {"dataset": "mnist", "net": "mlp", **SMALL}
 WITH_BATCH_NORM = {"net": "resnet18", "width": 0.125, "depth": 0.5}
+TEXT = {
+    "layers": 1,
+    "width": 16,
+    "heads": 2,
+    "context": 12,
+    "batch": 8,
+    "n_validation": 3,
+    "n_test": 3,
+    "accumulate": 2,
+    "clip_norm": 0.2,
+}
 SPEC = RunSpec("vision", SETTINGS, "acprop", {"lr": 1e-3}, epochs=2, seed=0)
 
 
@@ -116,6 +128,23 @@ def pieces():
     }
 
 
+def language(folder):
+    """Losses of two ranks that read a text and clip its gradients, and the weights."""
+    file = folder / "text.txt"
+    if ranks.is_first():
+        file.write_bytes(b"It is not down in any map; true places never are. " * 60)
+    ranks.wait()
+    task = LanguageTask(LanguageSettings(str(file), **TEXT))
+    session = task.begin(0, build("sgd", {"lr": 0.5}))
+    losses = [session.train_step()["loss"] for _ in range(10)]
+    return {
+        "text": str(file),
+        "losses": from_all(losses),
+        "seen": from_all(session.evaluate()),
+        "weights": from_all(digest(session.learner.net.state_dict())),
+    }
+
+
 def refused():
     """What a rank hears that asks for what several ranks cannot do."""
     said = []
@@ -135,6 +164,7 @@ def main(folder):
             "resumed": interrupted_and_resumed(folder),
             "batch_norm": batch_norm(),
             "pieces": pieces(),
+            "language": language(folder),
             "refused": from_all(refused()),
             "any_of": from_all([ranks.any_of(ranks.rank() == 1), ranks.any_of(False)]),
             "places": from_all([ranks.rank(), ranks.world(), ranks.is_first()]),

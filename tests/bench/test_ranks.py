@@ -10,6 +10,7 @@ import pytest
 
 from acprop.bench import ranks
 from acprop.bench.optimizers import build
+from acprop.tasks.language import LanguageSettings, LanguageTask
 from acprop.tasks.vision import VisionSettings, VisionTask
 
 HERE = Path(__file__).parent
@@ -138,6 +139,31 @@ def test_ranks_with_pieces_have_the_losses_of_one_process(report):
     seen, own = report["pieces"]["seen"], session.evaluate()
     assert seen["samples"] == own["samples"] == 640
     assert seen["train_loss"] == pytest.approx(own["train_loss"], rel=1e-5)
+
+
+def test_ranks_clip_the_gradient_of_the_whole_batch(report):
+    """With SGD: half a gradient, or one clipped before it was exchanged, would show.
+
+    Three windows are judged in one batch: the second rank has none.
+    """
+    seen = report["language"]
+    small = {"layers": 1, "width": 16, "heads": 2, "context": 12, "batch": 8}
+    judged = {"n_validation": 3, "n_test": 3}
+    alone, unclipped = (
+        LanguageTask(
+            LanguageSettings(seen["text"], **small, **judged, clip_norm=norm)
+        ).begin(0, build("sgd", {"lr": 0.5}))
+        for norm in (0.2, None)
+    )
+    losses = [alone.train_step()["loss"] for _ in range(10)]
+    first, second = seen["losses"]
+    assert first == second
+    assert first == pytest.approx(losses, rel=1e-5)
+    others = [unclipped.train_step()["loss"] for _ in range(10)]
+    assert abs(others[-1] - losses[-1]) > 0.01
+    assert len(set(seen["weights"])) == 1
+    own = alone.evaluate()
+    assert seen["seen"][0] == seen["seen"][1] == pytest.approx(own, rel=1e-5)
 
 
 def test_ranks_judge_one_network(report):

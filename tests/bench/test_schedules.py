@@ -56,6 +56,32 @@ def test_the_cosine_falls_from_one_over_a_half_to_its_floor():
     assert factor(40) == factor(41) == pytest.approx(0.2)
 
 
+def test_the_cosine_first_rises_in_equal_steps_that_end_at_one():
+    """5 % of 40 × 50 steps are 100: (s + 1)/100; the cosine has the other 1900."""
+    factor = make("cosine", epochs=40, steps_per_epoch=50, warmup=0.05, floor=0.1)
+    assert [factor(s) for s in (0, 1, 49, 98)] == [0.01, 0.02, 0.5, 0.99]
+    assert factor(99) == factor(100) == 1.0
+    assert factor(100 + 475) == pytest.approx(0.1 + 0.9 * (1 + math.sqrt(0.5)) / 2)
+    assert factor(100 + 950) == pytest.approx(0.55)
+    assert 0.1 < factor(1999) < 0.1 + 1e-5
+    assert factor(2000) == factor(2001) == pytest.approx(0.1)
+
+
+def test_without_a_warmup_the_cosine_is_what_it_was():
+    factor = make("cosine", epochs=3, steps_per_epoch=7, floor=0.2, warmup=0)
+    plain = make("cosine", epochs=3, steps_per_epoch=7, floor=0.2)
+    expected = [0.2 + 0.8 * (1 + math.cos(math.pi * (s / 21))) / 2 for s in range(21)]
+    assert [factor(s) for s in range(21)] == expected
+    assert [plain(s) for s in range(21)] == expected
+
+
+def test_a_warmup_that_is_nearly_all_leaves_the_end_at_its_factor():
+    """0.99 of 3 steps are rounded to 3."""
+    factor = make("cosine", epochs=1, steps_per_epoch=3, warmup=0.99, floor=0.5)
+    assert [factor(s) for s in range(3)] == [1 / 3, 2 / 3, 1.0]
+    assert factor(4) == pytest.approx(0.5)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_step_has_one_factor_whatever_was_asked_before(kind):
     """What makes a resumed run need no state."""
@@ -80,6 +106,8 @@ def test_a_step_has_one_factor_whatever_was_asked_before(kind):
         ("step", {"at": [10], "by": 1.0}, r"by must be between 0 and 1, got 1.0"),
         ("inverse-sqrt", {"warmup": 0}, r"warmup must be 1 or more, got 0"),
         ("cosine", {"floor": 1.0}, r"floor must be in \[0, 1\), got 1.0"),
+        ("cosine", {"warmup": 1}, r"warmup must be in \[0, 1\), got 1"),
+        ("cosine", {"warmup": -0.1}, r"warmup must be in \[0, 1\), got -0.1"),
         ("constant", {"epochs": 0}, r"epochs must be 1 or more, got 0"),
     ],
 )
@@ -95,6 +123,7 @@ def test_a_bad_value_is_refused(kind, settings, message):
         ("step", {"at": "150"}, r"at must be a list of epochs, got '150'"),
         ("step", {"at": ["150"]}, r"at must be a number, got '150'"),
         ("inverse-sqrt", {"warmup": 2.5}, r"warmup must be a whole number, got 2.5"),
+        ("cosine", {"warmup": "5%"}, r"warmup must be a number, got '5%'"),
         ("constant", {"steps_per_epoch": True}, r"steps_per_epoch must be a whole"),
     ],
 )

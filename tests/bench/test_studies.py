@@ -11,10 +11,13 @@ from acprop.bench.schedules import schedule
 from acprop.bench.studies import Library, library
 from acprop.tasks import nets
 from acprop.tasks.data import NAMES, describe
+from acprop.tasks.language import settings as language_settings
+from acprop.tasks.nets.gpt import GPT
 from acprop.tasks.vision import settings
 
 SHELF = library(Path(__file__).parents[2] / "studies")
 NAMED = [
+    "language/gpt-bytes",
     "vision/cifar10-densenet121",
     "vision/cifar10-resnet34",
     "vision/cifar10-vgg11",
@@ -28,6 +31,7 @@ NAMED = [
     "vision/vgg-without-batchnorm",
     "vision/wrn-avagrad",
 ]
+VISION = [name for name in NAMED if name.startswith("vision/")]
 SHAPES = {"mnist": (1, 28, 28), "imagenet": (3, 224, 224)}
 
 
@@ -35,7 +39,7 @@ def test_every_experiment_has_its_study():
     assert SHELF.names() == NAMED
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", VISION)
 def test_every_run_of_every_scale_can_be_built(name):
     """Nothing is trained: names, settings, schedules and shapes are checked."""
     study = SHELF.study(name)
@@ -66,6 +70,49 @@ def build_on_meta(made):
             width=made.width,
             depth=made.depth,
         )
+
+
+GPT_BYTES = SHELF.study("language/gpt-bytes")
+
+
+def test_every_run_of_the_gpt_can_be_built_at_the_size_its_note_says():
+    sizes = {"smoke": (2, 64), "small": (3, 96), "paper": (6, 384)}
+    assert list(GPT_BYTES.scales) == list(sizes)
+    for scale, (layers, width) in sizes.items():
+        for planned in GPT_BYTES.planned(scale):
+            spec = planned.spec
+            build(spec.optimizer, spec.settings)
+            made = language_settings(spec.task_settings)
+            assert made.dataset == "moby-dick"
+            assert made.clip_norm == 1.0
+            assert (made.layers, made.width) == (layers, width)
+            n_steps = spec.epochs * made.steps_per_epoch
+            assert f"{n_steps} steps" in GPT_BYTES.scale(scale).note
+        with torch.device("meta"):
+            n = sum(p.numel() for p in GPT(made.sizes).parameters())
+        assert (
+            scale == "smoke" or f"{n / 1e6:.2g} million" in GPT_BYTES.scale(scale).note
+        )
+
+
+def test_the_gpts_arms_differ_in_the_optimizer_alone():
+    """Decoupled decay of 0.1, 5 % of warm-up and a cosine to a tenth for all."""
+    points = [p.spec for p in GPT_BYTES.planned("small")]
+    assert {spec.optimizer for spec in points} == {
+        "acprop",
+        "adabelief",
+        "adopt",
+        "adamw",
+    }
+    assert {(s.settings["weight_decay"], s.settings["decoupled"]) for s in points} == {
+        (0.1, True)
+    }
+    assert {str(spec.schedule) for spec in points} == {
+        "{'kind': 'cosine', 'warmup': 0.05, 'floor': 0.1}"
+    }
+    assert {spec.settings["lr"] for spec in points} == {1e-3, 3e-3}
+    assert len(points) == 5 * 2 * 3
+    assert {s.spec.settings["lr"] for s in GPT_BYTES.planned("smoke")} == {3e-3}
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -199,6 +246,10 @@ def test_a_grid_and_seeds_become_runs_with_the_settings_asked_for(tmp_path):
 
 BAD = [
     (GOOD.replace("title", "titel"), "tiny.toml must be a valid study, got"),
+    (
+        GOOD.replace('task = "vision"', 'task = "poetry"'),
+        ".* task: Input should be 'vision' or 'language'",
+    ),
     (GOOD.replace('"vision/tiny"', '"vision/other"'), "name must be 'vision/tiny' in"),
     ("= nonsense", "tiny.toml must be a valid study, got"),
     (GOOD.replace("epochs", "epoch"), ".* scales.smoke.epochs: Field required; scales"),

@@ -8,7 +8,7 @@ from torch import nn
 
 from acprop.bench.optimizers import resolved
 from acprop.bench.spec import RunSpec
-from acprop.bench.tasks import prepare
+from acprop.bench.tasks import TASKS, _kind, dataset_of, prepare
 from acprop.tasks.data import DataError
 
 TASK = {
@@ -32,8 +32,44 @@ def test_a_spec_becomes_its_task_its_optimizer_and_where_its_data_came_from():
     assert prepared.source["mnist"]["route"]
 
 
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "mine.txt"
+    path.write_bytes(b"call me " * 500)
+    return path
+
+
+def test_a_text_of_the_users_becomes_a_task_and_is_named_with_its_hash(file):
+    text = {"text": str(file), "context": 8, "n_validation": 4, "n_test": 4}
+    spec = replace(SPEC, task="language", task_settings=text)
+    prepared = prepare(spec)
+    assert prepared.task.name == "language/mine.txt-gpt"
+    assert prepared.source["mine.txt"]["origin"] == str(file)
+    assert len(prepared.source["mine.txt"]["sha256"]["mine.txt"]) == 64
+
+
+def test_a_run_names_the_set_it_needs_and_a_file_is_none(file):
+    assert dataset_of(SPEC) == "mnist"
+    language = replace(SPEC, task="language", task_settings={"text": "moby-dick"})
+    assert dataset_of(language) == "moby-dick"
+    assert dataset_of(replace(language, task_settings={"text": str(file)})) is None
+
+
+def test_every_task_that_may_be_named_is_there():
+    assert [_kind(name).settings.__module__ for name in TASKS] == [
+        f"acprop.tasks.{name}" for name in TASKS
+    ]
+
+
 BAD = [
-    (replace(SPEC, task="poetry"), "^task must be one of vision, got poetry$"),
+    (
+        replace(SPEC, task="poetry"),
+        "^task must be one of vision, language, got poetry$",
+    ),
+    (
+        replace(SPEC, task_settings=TASK | {"dataset": "moby-dick"}),
+        "^name must be a set of images, got 'moby-dick'",
+    ),
     (replace(SPEC, optimizer="foo"), "^optimizer must be one of .*, got 'foo'$"),
     (replace(SPEC, settings={"lr": -1.0}), "^lr must be "),
     (replace(SPEC, settings={"momentum": 0.9}), "^settings? of adam must be"),

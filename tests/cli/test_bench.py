@@ -1,6 +1,7 @@
 """`acprop bench …` as a user calls it, on real data."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -94,6 +95,23 @@ def test_a_run_ends_with_its_result_and_its_place(tmp_path):
     assert "stored in" in fourth.output
 
 
+def test_a_run_on_a_text_of_the_users_ends_with_its_losses(tmp_path):
+    (tmp_path / "mine.txt").write_bytes(b"Call me Ishmael. " * 400)
+    small = {"context": 8, "batch": 4, "steps_per_epoch": 5}
+    small |= {"text": str(tmp_path / "mine.txt"), "n_validation": 8, "n_test": 8}
+    asked = ["run", "language/gpt-bytes", "--optimizer", "adamw", "--lr", "3e-3"]
+    for name, value in small.items():
+        asked += ["--task", f"{name}={value}"]
+    said = acprop(*asked, "--runs", str(tmp_path / "runs"))
+    assert said.exit_code == 0, said.output
+    losses = r"train loss \d\.\d{4}, val loss \d\.\d{4}, test loss \d\.\d{4}, "
+    assert re.match(f"adamw seed 0: done, {losses}", said.output)
+    again = acprop(*asked, "--runs", str(tmp_path / "runs"), "--json")
+    record = from_json(again.stdout)
+    assert record.data["mine.txt"]["route"] == "file"
+    assert [entry["step"] for entry in record.history] == [5, 10, 15, 20]
+
+
 BAD = [
     ("run vision/foo --optimizer adam", "study must be one of"),
     ("run vision/mnist-mlp --optimizer foo", "must be"),
@@ -104,6 +122,10 @@ BAD = [
     ),
     ("run vision/mnist-mlp --optimizer adam --set foo=1", "foo"),
     ("run vision/mnist-mlp --optimizer adam --task foo=1", "setting must be one of"),
+    (
+        "run language/gpt-bytes --optimizer adam --task text=/none",
+        "text must be moby-dick or a file's path, got '/none'",
+    ),
     ("run vision/mnist-mlp --optimizer adam --seed -1", "seed must be 0 or more"),
     (
         "run vision/mnist-mlp --optimizer adam --resume --restart",

@@ -117,6 +117,48 @@ def test_a_study_becomes_a_page_and_is_not_run_again(tmp_path, shelf):
     assert {f: f.stat().st_mtime_ns for f in out.glob("runs/*/run.json")} == before
 
 
+TEXT_STUDY = """
+name = "language/own"
+title = "A text of the user's"
+place = "ours"
+task = "language"
+shows = "curves"
+metrics = ["train_loss", "val_loss", "test_loss"]
+task_settings = {{ text = "{file}", layers = 1, width = 16, heads = 2, context = 8 }}
+[[arms]]
+optimizer = "acprop"
+grid = {{ lr = [1e-3, 3e-3] }}
+[[arms]]
+optimizer = "adamw"
+settings = {{ lr = 3e-3 }}
+[scales.smoke]
+note = "a text of 6 kB, two epochs of 5 steps"
+epochs = 2
+seeds = [0, 1]
+seconds = 1
+task_settings = {{ steps_per_epoch = 5, batch = 4, n_validation = 8, n_test = 8 }}
+schedule = {{ kind = "cosine", warmup = 0.1 }}
+"""
+
+
+@pytest.mark.usefixtures("offline")
+def test_a_text_of_the_users_becomes_a_page_chosen_by_validation_loss(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "own.txt").write_bytes(b"Call me Ishmael. " * 400)
+    study = tmp_path / "studies" / "language" / "own.toml"
+    study.parent.mkdir(parents=True)
+    study.write_text(TEXT_STUDY.format(file=tmp_path / "own.txt"), "utf-8")
+    monkeypatch.setenv("ACPROP_STUDIES", str(tmp_path / "studies"))
+    result = acprop(tmp_path / "out", "--only", "language/own")
+    assert result.exit_code == 0, result.output
+    assert "language/own: 6 runs done" in result.output.replace("\n", "")
+    page = (tmp_path / "out" / "index.html").read_text("utf-8")
+    assert "own.txt (file: " in page
+    assert "validation loss" in page
+    assert "accuracy" not in page
+
+
 @pytest.mark.usefixtures("offline")
 def test_without_data_it_says_how_to_give_it_does_the_rest_and_fails(
     tmp_path, shelf, monkeypatch

@@ -52,6 +52,14 @@ def test_a_task_of_its_own_is_an_arm_of_its_own():
     ]  # fmt: skip
 
 
+def test_a_setting_that_one_of_two_arms_names_tells_them_apart():
+    """But one that another optimizer does not know is no difference."""
+    default, adam = arm("acprop", [0.5]), arm("adam", [0.5], eps=1e-8)
+    assert varying([default, adam]) == []
+    other = arm("acprop", [0.5], convention="authors")
+    assert varying([default, other, adam]) == ["convention"]
+
+
 def test_the_same_seed_twice_in_an_arm_is_refused():
     twice = [run(seed=3), replace(run(seed=3), run="other")]
     with pytest.raises(ValueError, match=r"runs must have a seed once .*, got 3 in"):
@@ -156,12 +164,20 @@ def test_the_selection_metric_is_accuracy_if_there_is_one():
     assert selection_metric(RUNS) == "val_accuracy"
     only = replace(run(), final={"val_loss": 1.0, "test_accuracy": 0.5})
     assert selection_metric([only]) == "val_loss"
+    text = replace(run(), final={"val_bits_per_byte": 1.4, "val_loss": 1.0})
+    assert selection_metric([text]) == "val_loss"
+    assert selection_metric([replace(run(), final={"val_bleu": 1.0})]) == "val_bleu"
     assert selection_metric([replace(run(), final={})]) is None
 
 
 @pytest.mark.parametrize(
     ("metric", "is_higher"),
-    [("test_accuracy", True), ("train_loss", False), ("wall_seconds", False)],
+    [
+        ("test_accuracy", True),
+        ("train_loss", False),
+        ("val_bits_per_byte", False),
+        ("wall_seconds", False),
+    ],
 )
 def test_which_way_a_metric_is_better(metric, is_higher):
     assert is_higher_better(metric) is is_higher

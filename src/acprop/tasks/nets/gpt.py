@@ -1,8 +1,7 @@
 """A decoder-only transformer: bytes in, logits of the byte that follows each.
 
-A symbol's embedding plus its position's goes through `layers` blocks and a last norm;
-the embedding's transpose gives the logits (Press & Wolf 2017), which at this size saves
-a fifteenth of the parameters:
+A symbol's embedding plus its position's goes through `layers` blocks, a last norm and
+a head without bias:
 
     x ← x + P·attention(norm(x))         causal, `heads` heads
     x ← x + Q·gelu(W·norm(x))            W widens by 4, Q narrows again
@@ -20,7 +19,7 @@ from typing import final
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import gelu, linear, scaled_dot_product_attention
+from torch.nn.functional import gelu, scaled_dot_product_attention
 
 STD = 0.02
 
@@ -89,6 +88,7 @@ class GPT(nn.Module):
         self.positions = nn.Embedding(sizes.context, sizes.width)
         self.blocks = nn.Sequential(*(Block(sizes) for _ in range(sizes.layers)))
         self.norm = nn.LayerNorm(sizes.width)
+        self.head = nn.Linear(sizes.width, sizes.n_symbols, bias=False)
         self._initialise()
 
     def _initialise(self) -> None:
@@ -97,8 +97,9 @@ class GPT(nn.Module):
             if isinstance(module, nn.Linear | nn.Embedding):
                 is_last = name.endswith(("from_attention", "narrow"))
                 nn.init.normal_(module.weight, std=into_sum if is_last else STD)
-            if isinstance(module, nn.Linear):
-                nn.init.zeros_(module.bias)
+        for name, param in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(param)
 
     def forward(self, symbols: Tensor) -> Tensor:
         """Logits [batch, time, n_symbols] of whole numbers [batch, time]."""
@@ -110,4 +111,4 @@ class GPT(nn.Module):
             )
         places = torch.arange(time, device=symbols.device)
         x = self.symbols(symbols) + self.positions(places)
-        return linear(self.norm(self.blocks(x)), self.symbols.weight)
+        return self.head(self.norm(self.blocks(x)))

@@ -1,0 +1,94 @@
+"""What all sessions share: the gradient that is clipped is the whole batch's."""
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import mse_loss
+
+from acprop.bench.optimizers import build
+from acprop.tasks.learner import Learner
+from acprop.tasks.vision import VisionSettings, VisionTask
+
+
+@dataclass(frozen=True)
+class Options:
+    batch: int = 8
+    accumulate: int = 1
+    clip_norm: float | None = None
+    autocast: bool = False
+    compile: bool = False
+
+
+DRAW = torch.Generator().manual_seed(0)
+X, Y = torch.randn(8, 3, generator=DRAW), 10 * torch.randn(8, 2, generator=DRAW)
+
+
+def measure(out, y):
+    """The mean loss; and the loss and the number of rows, to be added up."""
+    loss = mse_loss(out, y)
+    seen = [float(loss.detach()) * len(y), len(y)]
+    return loss, torch.tensor(seen, dtype=torch.float64)
+
+
+def learner(name="sgd", *, lr=1.0, **options):
+    torch.manual_seed(0)
+    factory = build(name, {"lr": lr})
+    return Learner(nn.Linear(3, 2), factory, Options(**options), 0, "cpu")
+
+
+def moved(made):
+    """What one step does to all parameters, in a row."""
+    before = nn.utils.parameters_to_vector(made.net.parameters()).detach()
+    made.step(made.pieces(X, Y), measure)
+    return before - nn.utils.parameters_to_vector(made.net.parameters()).detach()
+
+
+def test_a_gradient_that_is_too_long_keeps_its_direction():
+    """g·(clip_norm/‖g‖), over weight and bias together; SGD with lr 1 moves by it."""
+    free, clipped = moved(learner()), moved(learner(clip_norm=0.5))
+    assert free.norm() > 1
+    torch.testing.assert_close(clipped, free * 0.5 / free.norm(), rtol=1e-4, atol=1e-6)
+
+
+def test_a_gradient_that_is_short_enough_is_left_to_the_bit():
+    free = moved(learner())
+    assert torch.equal(moved(learner(clip_norm=2 * free.norm().item())), free)
+
+
+@pytest.mark.parametrize("accumulate", [2, 4])
+def test_the_sum_of_the_pieces_is_clipped_and_not_each_of_them(accumulate):
+    whole = moved(learner(clip_norm=0.5))
+    parts = moved(learner(clip_norm=0.5, accumulate=accumulate))
+    torch.testing.assert_close(parts, whole, rtol=1e-4, atol=1e-6)
+
+
+def test_the_sums_are_over_all_pieces():
+    whole, parts = learner(), learner(accumulate=4)
+    (loss, n), (same, m) = (
+        made.step(made.pieces(X, Y), measure) for made in (whole, parts)
+    )
+    assert n == m == 8
+    assert loss.item() == pytest.approx(same.item(), rel=1e-5)
+
+
+def test_an_optimizer_that_differentiates_its_gradients_is_not_clipped():
+    message = "^clip_norm must be none for an optimizer that .* got 1.0; clipping cuts"
+    with pytest.raises(ValueError, match=message):
+        learner("adahessian", clip_norm=1.0)
+
+
+@pytest.mark.usefixtures("mnist")
+def test_a_vision_task_can_clip_as_well():
+    sizes = {"batch": 64, "n_train": 128, "n_validation": 100, "n_test": 100}
+    lengths = []
+    for norm in (None, 0.01):
+        task = VisionTask(VisionSettings("mnist", "mlp", **sizes, clip_norm=norm))
+        session = task.begin(0, build("sgd", {"lr": 1.0}))
+        before = nn.utils.parameters_to_vector(session.net.parameters()).detach()
+        session.train_step()
+        after = nn.utils.parameters_to_vector(session.net.parameters()).detach()
+        lengths.append((after - before).norm().item())
+    assert lengths[0] > 0.1
+    assert lengths[1] == pytest.approx(0.01, rel=1e-3)
