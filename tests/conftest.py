@@ -1,4 +1,10 @@
-"""Real data for the tests that need it."""
+"""One thread for each process of the tests, and real data where they need it."""
+
+import os
+
+# Before torch is imported, and for all processes that tests start: threads of several
+# processes that wait for each other on too few cores wait for very long.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 

@@ -138,7 +138,7 @@ REFUSED = [
     (
         {"weight_decay": -1},
         ValueError,
-        r"^weight_decay must be finite and 0 or more, got -1.0$",
+        r"^weight_decay must be finite and 0 or more, got -1$",
     ),
     ({"convention": "papre"}, ValueError, r"^convention must be one of 'guarded', "),
     ({"convention": 2}, TypeError, r"^convention must be a name or a Convention"),

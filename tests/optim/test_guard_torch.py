@@ -342,7 +342,7 @@ def test_scaling_the_loss_changes_the_trajectory_of_the_paper():
 
 @both_kernels
 def test_one_gradient_ten_thousand_times_too_large_is_survived(foreach):
-    """What was learnt stays learnt. s remembers the spike for long, as Adam's v does."""
+    """What was learnt stays learnt; s remembers the spike for long, like Adam's v."""
     _, before = train(50, foreach)
     _, spiked = train(300, foreach, spike_at=50)
     assert spiked < before < 0.3
@@ -350,7 +350,7 @@ def test_one_gradient_ten_thousand_times_too_large_is_survived(foreach):
 
 def test_without_the_bound_the_spike_is_not_survived():
     _, spiked = train(300, foreach=False, spike_at=50, clip=None)
-    assert spiked > 100
+    assert not spiked < 100
 
 
 # 4. Gradients that are not finite

@@ -5,14 +5,19 @@
 
 import copy
 import inspect
+import io
 import math
+from collections import UserList
 from itertools import product
+from typing import get_type_hints
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
 import acprop
+from acprop.optim.options import FIELDS, Keywords, Options
 
 CLASSES = [
     acprop.ACProp,
@@ -70,6 +75,26 @@ BAD = [
     ),
     ("betas", (0.9, "x"), TypeError, "betas[1] must be a number, got 'x'"),
     ("betas", (False, 0.9), TypeError, "betas[0] must be a number, got False"),
+    ("momentum", 1.0, ValueError, "momentum must be in [0, 1), got 1.0"),
+    ("momentum", None, TypeError, "momentum must be a number, got None"),
+    (
+        "momentum",
+        torch.tensor(0.9),
+        TypeError,
+        "momentum must be a number, got a tensor",
+    ),
+    (
+        "weight_decay",
+        torch.tensor(0.1),
+        TypeError,
+        "weight_decay must be a number unless differentiable=True, got a tensor",
+    ),
+    (
+        "betas",
+        (0.9, torch.tensor(0.9)),
+        TypeError,
+        "betas[1] must be a number unless differentiable=True, got a tensor",
+    ),
     ("alpha", 1.0, ValueError, "alpha must be in [0, 1), got 1.0"),
     ("alpha", None, TypeError, "alpha must be a number, got None"),
     ("beta1", -0.5, ValueError, "beta1 must be in [0, 1), got -0.5"),
@@ -128,11 +153,11 @@ BAD = [
     ),
     *(
         (name, value, TypeError, f"{name} must be True or False, got {value!r}")
-        for name, value in product(FLAGS, [None, 1, "yes"])
+        for name, value in product(FLAGS, [None, 2, "yes"])
     ),
     *(
         (name, value, TypeError, f"{name} must be None, True or False, got {value!r}")
-        for name, value in product(["foreach", "fused"], [1, "yes"])
+        for name, value in product(["foreach", "fused"], [2, "yes"])
     ),
 ]
 # What the group holds under other names, or the caller cannot give it
@@ -270,6 +295,82 @@ def test_what_is_on_the_border_of_the_allowed_is_allowed(cls, option, value):
     param.grad = torch.ones(2)
     opt.step()
     assert param.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({"betas": [0.5, 0.9]}, {"betas": (0.5, 0.9)}),
+        ({"betas": UserList([0.5, 0.9])}, {"betas": (0.5, 0.9)}),  # as OmegaConf's
+        ({"betas": np.array([0.5, 0.75])}, {"betas": (0.5, 0.75)}),
+        ({"lr": np.float32(0.5)}, {"lr": 0.5}),
+        ({"lr": np.int64(1), "eps": np.float64(1e-8)}, {"lr": 1.0, "eps": 1e-8}),
+        ({"weight_decay": np.float64(0.1)}, {"weight_decay": 0.1}),
+        ({"amsgrad": 1, "maximize": 0}, {"amsgrad": True, "maximize": False}),
+        ({"amsgrad": np.True_, "foreach": 1}, {"amsgrad": True, "foreach": True}),
+        ({"clip": np.float64(2.0)}, {"clip": 2.0}),
+    ],
+    ids=str,
+)
+def test_what_torch_accepts_is_accepted_and_kept_as_plain_values(given, kept):
+    """So that torch.load(weights_only=True) reads the checkpoint."""
+    opt = acprop.ACProp([a_param()], **given)
+    group = opt.param_groups[0]
+    assert {name: group[name] for name in kept} == kept
+    assert {name: type(group[name]) for name in kept} == {
+        name: type(value) for name, value in kept.items()
+    }
+    file = io.BytesIO()
+    torch.save(opt.state_dict(), file)
+    file.seek(0)
+    torch.load(file, weights_only=True)
+
+
+def test_betas_and_decay_may_be_tensors_where_the_step_is_differentiated():
+    given = {"lr": 0.1, "betas": (0.8, 0.9), "weight_decay": 0.3}
+    params, moved = [a_param(), a_param()], []
+    betas = tuple(torch.tensor(b, requires_grad=True) for b in given["betas"])
+    decay = torch.tensor(0.3, requires_grad=True)
+    tensors = {"lr": 0.1, "betas": betas, "weight_decay": decay}
+    for param, options in zip(params, (given, tensors), strict=True):
+        x = param + 1
+        opt = acprop.ACProp([x], differentiable=True, convention="authors", **options)
+        for g in (1.0, -2.0, 0.5):
+            x.grad = torch.full((2,), g)
+            opt.step()
+        moved.append(x)
+    torch.testing.assert_close(moved[1], moved[0])
+    moved[1].sum().backward()
+    assert all(t.grad is not None and t.grad != 0 for t in (*betas, decay))
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=label)
+def test_an_unknown_option_is_refused_by_name(cls):
+    with pytest.raises(
+        TypeError, match=rf"^{cls.__name__} must be given .* got 'bta'$"
+    ):
+        cls([a_param()], bta=1)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=label)
+def test_signature_and_keywords_name_the_options_and_their_defaults(cls):
+    shown = inspect.signature(cls).parameters
+    assert set(Keywords.__annotations__) <= set(shown) & set(FIELDS)
+    kinds = get_type_hints(Options)
+    for name, kind in get_type_hints(Keywords).items():
+        assert kinds[name] == kind
+    group = cls([a_param()]).defaults
+    for name in set(shown) & set(FIELDS):
+        assert shown[name].default == group[name]
+
+
+def test_every_option_is_explained():
+    for name, option in FIELDS.items():
+        assert option.metadata["meaning"].endswith((".", "?"))
+        assert f"        {name}: " in acprop.ACProp.__doc__ or name in (
+            "centered",
+            "reduction",
+        )
 
 
 # Gradients are looked at before anything moves

@@ -41,10 +41,10 @@ def _number(name: str, value: Any) -> float:
 
 
 def _not_negative(name: str, value: Any) -> float:
-    value = _number(name, value)
-    if not (isfinite(value) and value >= 0):
+    number = _number(name, value)
+    if not (isfinite(number) and number >= 0):
         raise ValueError(f"{name} must be finite and 0 or more, got {value}")
-    return value
+    return number
 
 
 def _lr(name: str, value: Any) -> float | Tensor:
@@ -75,10 +75,10 @@ def check_decay(name: str, value: Any) -> float | Tensor:
         _one_element(name, value)
         check_decay(name, value.item())
         return value
-    value = _number(name, value)
-    if not 0 <= value < 1:
+    number = _number(name, value)
+    if not 0 <= number < 1:
         raise ValueError(f"{name} must be in [0, 1), got {value}")
-    return value
+    return number
 
 
 def _betas(name: str, value: Any) -> Betas:
