@@ -127,7 +127,8 @@ def test_windows_are_spread_evenly_and_never_overlap(task):
     assert rows(every.windows["val"]) == [VAL[i : i + 11] for i in range(0, 100, 10)]
     some = task(n_validation=4)
     assert rows(some.windows["val"]) == [VAL[i : i + 11] for i in (0, 25, 50, 75)]
-    assert task(n_test=1).windows["test"].shape == (1, 11)
+    tested = task(n_test=2).windows["test"]
+    assert rows(tested) == [TEST[i : i + 11] for i in (0, 50)]
 
 
 def test_validation_is_the_same_for_all_seeds_and_batches(task):

@@ -57,10 +57,13 @@ def test_a_gradient_that_is_short_enough_is_left_to_the_bit():
     assert torch.equal(moved(learner(clip_norm=2 * free.norm().item())), free)
 
 
+@pytest.mark.parametrize("clip_norm", [None, 0.5])
 @pytest.mark.parametrize("accumulate", [2, 4])
-def test_the_sum_of_the_pieces_is_clipped_and_not_each_of_them(accumulate):
-    whole = moved(learner(clip_norm=0.5))
-    parts = moved(learner(clip_norm=0.5, accumulate=accumulate))
+def test_the_mean_of_the_pieces_is_what_moves_and_what_is_clipped(
+    accumulate, clip_norm
+):
+    whole = moved(learner(clip_norm=clip_norm))
+    parts = moved(learner(clip_norm=clip_norm, accumulate=accumulate))
     torch.testing.assert_close(parts, whole, rtol=1e-4, atol=1e-6)
 
 
