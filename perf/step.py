@@ -6,6 +6,7 @@ writes results/perf/step.json. `--sets MLP,GPT-2` and `--rounds 7` shorten it.
 
 import argparse
 import ctypes
+import math
 import subprocess
 import tempfile
 import time
@@ -23,6 +24,8 @@ from acprop import native
 US = "ACProp"
 # What the default needs: read x, g, m and s, write x, m and s, 4 bytes each.
 BYTES = 28
+LEVELS = ("baseline", "AVX2", "AVX-512")
+ALIGNED = 16  # floats in a cache line
 
 
 def stream(folder: str) -> ctypes.CDLL:
@@ -57,11 +60,21 @@ void stream(float *x, float *g, float *m, float *s, int64_t n, parallel p) {
 def candidates(
     shapes: list[Shape], library: ctypes.CDLL
 ) -> dict[str, Callable[[], None]]:
-    """One step of each; the parameters and gradients are shared."""
+    """One step of each, all on the same memory.
+
+    Where its pages happen to lie makes identical code up to twice as slow, so
+    parameters, gradients and both moments are cut from four buffers that everybody
+    shares, the stream included.
+    """
     torch.manual_seed(0)
-    params = [torch.nn.Parameter(torch.randn(s) * 0.02) for s in shapes]
-    for p in params:
-        p.grad = torch.randn_like(p) * 1e-3
+    flat = [torch.zeros(_padded(shapes)) for _ in range(4)]
+    flat[0].normal_().mul_(0.02)
+    flat[1].normal_().mul_(1e-3)
+    flat[3].fill_(1e-6)
+    x, g, m, s = (_cut(buffer, shapes) for buffer in flat)
+    params = [torch.nn.Parameter(view) for view in x]
+    for p, grad in zip(params, g, strict=True):
+        p.grad = grad
     optimizers = {
         US: acprop.ACProp(params, lr=1e-9),
         "AdamW(fused=True)": torch.optim.AdamW(params, lr=1e-9, fused=True),
@@ -69,18 +82,42 @@ def candidates(
         "AdaBelief (pytorch_optimizer)": pytorch_optimizer.AdaBelief(params, lr=1e-9),
         "ADOPT (pytorch_optimizer)": pytorch_optimizer.ADOPT(params, lr=1e-9),
     }
+    for optimizer in optimizers.values():
+        optimizer.step()
+        for i, p in enumerate(params):
+            state = optimizer.state[p]
+            second = "exp_avg_sq" if "exp_avg_sq" in state else "exp_avg_var"
+            state["exp_avg"], state[second] = m[i], s[i]
     runs: dict[str, Callable[[], None]] = {k: o.step for k, o in optimizers.items()}
-    # The tensors of one piece that the limit is measured on have the same total.
-    flat = [torch.zeros(n_elements(shapes)) for _ in range(4)]
     parallel = ctypes.CDLL(torch._C.__file__).torch_parallel_for
     addresses = [ctypes.c_void_p(t.data_ptr()) for t in flat]
-    n = ctypes.c_int64(flat[0].numel())
+    n = ctypes.c_int64(n_elements(shapes))
 
     def limit() -> None:
         library.stream(*addresses, n, parallel)
-        return flat  # type: ignore[return-value]  # keeps the memory alive
 
     return {**runs, "stream limit": limit}
+
+
+def level() -> str:
+    """The instruction sets that our kernel and torch's use here."""
+    library = native.load()
+    ours = "none" if library is None else LEVELS[library.acprop_use_isa(-1)]
+    return f"ours {ours}, torch {torch.backends.cpu.get_cpu_capability()}"
+
+
+def _padded(shapes: list[Shape]) -> int:
+    return sum(-(-math.prod(shape) // ALIGNED) * ALIGNED for shape in shapes)
+
+
+def _cut(buffer: torch.Tensor, shapes: list[Shape]) -> list[torch.Tensor]:
+    """A view for each shape, each at the start of a cache line as torch allocates."""
+    views, start = [], 0
+    for shape in shapes:
+        size = math.prod(shape)
+        views.append(buffer[start : start + size].view(shape))
+        start += -(-size // ALIGNED) * ALIGNED
+    return views
 
 
 def main() -> None:
@@ -90,7 +127,12 @@ def main() -> None:
     options = parser.parse_args()
     if native.load() is None:
         print(f"without the native kernel: {native.why_not()}")
-    record: dict = {"machine": machine(), "bytes_per_element": BYTES, "sets": {}}
+    record: dict = {
+        "machine": machine(),
+        "level": level(),
+        "bytes_per_element": BYTES,
+        "sets": {},
+    }
     with tempfile.TemporaryDirectory() as folder:
         library = stream(folder)
         for name in options.sets.split(","):

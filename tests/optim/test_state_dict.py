@@ -233,6 +233,46 @@ def test_a_checkpoint_of_torchs_adamw_loads_for_tensors_of_every_kind(cls, forea
         assert entry["step"] == 6
 
 
+@each_kernel
+def test_a_checkpoint_of_the_first_edition_loads_and_is_bounded_from_then_on(foreach):
+    """Its guard was three numbers of a tensor in the state, and it had no bound."""
+    optimizer = walk(acprop.ACProp(plain_params(), foreach=foreach), 3)
+    first = deepcopy(optimizer.state_dict())
+    for state in first["state"].values():
+        state["guard"] = torch.tensor([3.0, 0.5, 2.0])
+    (group,) = first["param_groups"]
+    del group["momentum"], group["eps_is_the_conventions"]
+    group |= {"clip": None, "eps": 1e-30}
+    fresh = acprop.ACProp(copies(optimizer), foreach=foreach)
+    fresh.load_state_dict(through_a_file(first))
+    assert fresh.param_groups[0]["clip"] == "t**0.25"
+    exactly(snapshot(fresh), snapshot(optimizer))
+    later = range(3, 6)
+    exactly(snapshot(walk(fresh, later)), snapshot(walk(optimizer, later)))
+
+
+@pytest.mark.parametrize("convention", ["guarded", "paper", "authors"])
+def test_torchs_adamw_goes_on_from_our_checkpoint_with_an_epsilon_of_its_own(
+    convention,
+):
+    """Ours would be far too small for it; and our own comes back to us unchanged."""
+    optimizer = walk(acprop.ACProp(plain_params(), convention=convention, lr=0.02), 3)
+    saved = through_a_file(optimizer.state_dict())
+    torchs = torch.optim.AdamW(copies(optimizer))
+    torchs.load_state_dict(deepcopy(saved))
+    assert torchs.param_groups[0]["eps"] == 1e-8
+    assert torchs.param_groups[0]["lr"] == 0.02
+    assert all(p.isfinite().all() for p in params_of(walk(torchs, range(3, 6))))
+    fresh = acprop.ACProp(copies(optimizer), convention=convention)
+    fresh.load_state_dict(saved)
+    assert repr(fresh) == repr(optimizer)
+
+
+def test_an_epsilon_that_was_chosen_is_saved_as_it_is():
+    optimizer = walk(acprop.ACProp(plain_params(), eps=1e-6), 2)
+    assert optimizer.state_dict()["param_groups"][0]["eps"] == 1e-6
+
+
 SINGLE = [torch.float32, torch.complex64]
 DOUBLE = [torch.float64, torch.complex128]
 

@@ -1,0 +1,266 @@
+"""What users and libraries do to groups, parameters and gradients between two steps.
+
+The kernel that keeps addresses must never move what is no longer there, read what has
+no memory, or do anything that the plain loop would not do.
+"""
+
+import threading
+
+import pytest
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.testing._internal.two_tensor import TwoTensor
+
+import acprop
+
+from .walks import exactly, feed, leaf, snapshot, up_to_rounding, walk
+
+# 1. Other parameters in a group, other groups
+
+
+def replace_params(opt, spare):
+    opt.param_groups[0]["params"] = [spare]
+
+
+def delete_group(opt, spare):
+    opt.add_param_group({"params": [spare]})
+    del opt.param_groups[0]
+
+
+def reverse_groups(opt, spare):
+    opt.add_param_group({"params": [spare], "lr": 0.5})
+    opt.param_groups.reverse()
+
+
+def exchange_groups(opt, spare):
+    """As many groups as before, of as many parameters."""
+    opt.param_groups[0] = {**opt.param_groups[0], "params": [spare]}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [replace_params, delete_group, reverse_groups, exchange_groups],
+    ids=lambda f: f.__name__,
+)
+def test_only_the_parameters_that_are_in_the_groups_now_move(change):
+    """Plans were once kept by the group's number, and the old parameters moved."""
+    results = []
+    for kernel in ({}, {"foreach": False}):
+        kept, spare = leaf(torch.ones(3)), leaf(torch.ones(3))
+        opt = walk(acprop.ACProp([kept], lr=0.1, **kernel), 3)
+        change(opt, spare)
+        before = kept.detach().clone()
+        for t in range(3, 6):
+            kept.grad = torch.ones(3)
+            feed(opt, t)
+            opt.step()
+        is_gone = all(kept is not p for g in opt.param_groups for p in g["params"])
+        assert torch.equal(kept.detach(), before) is is_gone
+        assert not torch.equal(spare.detach(), torch.ones(3))
+        results.append([kept.detach(), spare.detach()])
+    torch.testing.assert_close(*results)
+
+
+# 2. Gradients without memory
+
+
+def test_a_gradient_without_storage_is_a_gradient_of_zeros():
+    """torch.autograd hands out such zeros; their address is 0."""
+    results = []
+    for zeros in (torch._efficientzerotensor, torch.zeros):
+        param = leaf(torch.ones(3))
+        opt = walk(acprop.ACProp([param]), 3)
+        param.grad = zeros(3)
+        opt.step()
+        walk(opt, range(4, 6))
+        results.append(snapshot(opt))
+    up_to_rounding(*results)
+
+
+def test_a_model_of_fake_tensors_takes_fake_steps():
+    with FakeTensorMode():
+        model = nn.Linear(4, 2)
+        opt = acprop.ACProp(model.parameters())
+        for _ in range(2):
+            model(torch.randn(3, 4)).sum().backward()
+            opt.step()
+    assert opt.state[model.weight]["exp_avg"].shape == (2, 4)
+
+
+def test_a_fake_gradient_of_a_real_parameter_is_refused_not_read():
+    param = leaf(torch.ones(3))
+    opt = walk(acprop.ACProp([param]), 2)
+    param.grad = FakeTensorMode().from_tensor(torch.ones(3))
+    before = param.detach().clone()
+    with pytest.raises(
+        AssertionError, match="Please convert all Tensors to FakeTensors"
+    ):
+        opt.step()
+    exactly(param.detach(), before)
+
+
+def test_gradients_of_a_wrapper_subclass_are_used_through_its_operations():
+    plain, wrapped = (
+        leaf(torch.ones(3)),
+        nn.Parameter(TwoTensor(torch.ones(3), torch.ones(3))),
+    )
+    opts = [acprop.ACProp([p], lr=0.1) for p in (plain, wrapped)]
+    for t in range(3):
+        g = torch.full((3,), t - 0.5)
+        plain.grad, wrapped.grad = g.clone(), TwoTensor(g.clone(), g.clone())
+        for opt in opts:
+            opt.step()
+    torch.testing.assert_close(wrapped.detach().a, plain.detach())
+    torch.testing.assert_close(wrapped.detach().b, plain.detach())
+
+
+# 3. Memory that is shared, turned round or taken away
+
+
+def overlapping():
+    memory = torch.arange(50_000.0)
+    return [nn.Parameter(memory[:40_000]), nn.Parameter(memory[10_000:])]
+
+
+def same():
+    memory = torch.arange(40_000.0)
+    return [nn.Parameter(memory), nn.Parameter(torch.ones(7)), nn.Parameter(memory)]
+
+
+@pytest.mark.parametrize("params", [overlapping, same], ids=lambda f: f.__name__)
+def test_parameters_that_share_memory_move_one_after_the_other(params):
+    """In threads of one call they would race."""
+    results = [
+        snapshot(walk(acprop.ACProp(params(), lr=0.1, foreach=f), 4))
+        for f in (None, False)
+    ]
+    up_to_rounding(*results)
+
+
+def test_a_parameter_with_a_pending_negation_is_moved_the_right_way():
+    results = []
+    for kernel in ({}, {"foreach": False}):
+        param = nn.Parameter(torch._neg_view(torch.ones(3)))
+        opt = walk(acprop.ACProp([param], lr=0.1, **kernel), 3)
+        results.append(
+            [p.detach().resolve_neg() for p in opt.param_groups[0]["params"]]
+        )
+    torch.testing.assert_close(*results)
+
+
+def test_a_parameter_that_was_transposed_in_place_keeps_its_elements_apart():
+    """The same address, the same number of elements, another order."""
+    results = []
+    for kernel in ({}, {"foreach": False}):
+        param = leaf(torch.arange(9.0).reshape(3, 3))
+        opt = walk(acprop.ACProp([param], lr=0.1, **kernel), 3)
+        param.data = param.data.t()
+        for t in range(3, 6):
+            param.grad = torch.arange(9.0).reshape(3, 3) - t
+            opt.step()
+        results.append(param.detach().contiguous())
+    torch.testing.assert_close(*results)
+
+
+def test_gradients_that_another_thread_drops_are_held_until_the_step_is_done():
+    """The C code runs without the interpreter's lock."""
+    params = [leaf(torch.ones(200_000)) for _ in range(4)]
+    opt = acprop.ACProp(params)
+    done = threading.Event()
+
+    def drop() -> None:
+        while not done.is_set():
+            for p in params:
+                p.grad = None
+
+    thread = threading.Thread(target=drop)
+    thread.start()
+    try:
+        for _ in range(100):
+            for p in params:
+                p.grad = torch.ones(200_000)
+            opt.step()
+    finally:
+        done.set()
+        thread.join()
+    assert all(p.isfinite().all() for p in params)
+
+
+def test_a_lost_compensation_starts_anew_beside_others():
+    params = [leaf(torch.ones(5).bfloat16()) for _ in range(2)]
+    opt = walk(acprop.ACProp(params), 3)
+    del opt.state[params[0]]["compensation"]
+    walk(opt, range(3, 6))
+    assert "compensation" in opt.state[params[0]]
+
+
+# 4. Hooks, and what fused=True is asked of
+
+
+def test_the_hooks_of_a_subclass_with_a_step_of_its_own_run_once():
+    class Counted(acprop.ACProp):
+        def step(self, closure=None):
+            return super().step(closure)
+
+    for cls in (Counted, acprop.ACProp):
+        calls = []
+        opt = cls([leaf(torch.ones(3))])
+        opt.register_step_pre_hook(lambda *_, calls=calls: calls.append("before"))
+        opt.register_step_post_hook(lambda *_, calls=calls: calls.append("after"))
+        walk(opt, 2)
+        assert calls == ["before", "after"] * 2
+
+
+class Tagged(nn.Parameter):
+    """What libraries derive to mark parameters of theirs."""
+
+
+def frozen_integers():
+    return nn.Parameter(torch.ones(3, dtype=torch.int64), requires_grad=False)
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [lambda: nn.Parameter(torch.ones(3, device="meta")), frozen_integers],
+    ids=["meta", "frozen integers"],
+)
+def test_fused_is_not_refused_for_a_parameter_that_has_no_gradient(extra):
+    param = leaf(torch.ones(3))
+    opt = walk_first(acprop.ACProp([param, extra()], fused=True), param)
+    assert opt.state[param]["step"] == 2
+
+
+def walk_first(opt, param):
+    for _ in range(2):
+        param.grad = torch.ones_like(param)
+        opt.step()
+    return opt
+
+
+def test_a_parameter_subclass_takes_the_steps_of_a_parameter():
+    results = []
+    for kind in (Tagged, nn.Parameter):
+        param = kind(torch.ones(3))
+        results.append(snapshot(walk_first(acprop.ACProp([param], lr=0.1), param)))
+    up_to_rounding(*results)
+
+
+# 5. Large
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", [{}, {"foreach": True}, {"fused": False}], ids=str)
+def test_the_last_elements_of_a_large_tensor_move_like_the_first(kernel):
+    """5·10⁷ elements: sums in float32 would have lost count."""
+    param = leaf(torch.ones(50_000_000))
+    opt = acprop.ACProp([param], lr=0.1, **kernel)
+    few = leaf(torch.ones(1))
+    peer = acprop.ACProp([few], lr=0.1, foreach=False)
+    for g in (1.0, -2.0, 0.5):
+        param.grad = torch.full_like(param, g)
+        few.grad = torch.full_like(few, g)
+        opt.step()
+        peer.step()
+    torch.testing.assert_close(param.detach().aminmax().min, few.detach()[0])
+    torch.testing.assert_close(param.detach().aminmax().max, few.detach()[0])
