@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import acprop
-from acprop.optim import base
+from acprop.optim import dispatch
 
 from .infos import CASES, each_case, each_case_on_every_kernel, each_class, each_kernel
 from .walks import (
@@ -52,9 +52,11 @@ def watch_kernels(monkeypatch) -> list[str]:
     """The names of the kernels that are called, none of which does anything."""
     used = []
     for name in ("loop", "blocked", "foreach"):
-        kernel = getattr(base, name)
+        kernel = getattr(dispatch, name)
         monkeypatch.setattr(kernel, "update", lambda *_, name=name: used.append(name))
-    monkeypatch.setattr(base.native.GroupPlan, "run", lambda *_: used.append("native"))
+    monkeypatch.setattr(
+        dispatch.native.GroupPlan, "run", lambda *_: used.append("native")
+    )
     return used
 
 
@@ -91,7 +93,7 @@ def test_where_torch_prefers_foreach_it_is_the_default(
 ):
     """As on an accelerator, which this machine has not, nor the native kernel."""
     used = watch_kernels(monkeypatch)
-    monkeypatch.setattr(base.native, "refuses", lambda _: "not here")
+    monkeypatch.setattr(dispatch.native, "refuses", lambda _: "not here")
     monkeypatch.setattr(
         import_module("torch.optim.optimizer"),  # torch.optim deletes the attribute
         "_get_foreach_kernels_supported_devices",
@@ -152,7 +154,8 @@ def test_a_counter_on_the_device_changes_no_more_than_rounding(case, foreach):
     capturable = case.make(
         plain_params(torch.float64), foreach=foreach, capturable=True
     )
-    up_to_rounding(snapshot(walk(capturable, 5)), snapshot(plain))
+    # 1 - 0.999^t cancels where it is a number: 3 digits at the first step.
+    up_to_rounding(snapshot(walk(capturable, 5)), snapshot(plain), factor=8)
 
 
 @each_kernel

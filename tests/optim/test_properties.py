@@ -72,7 +72,7 @@ ASYNCHRONOUS = [
 
 def test_the_searches_have_something_to_search():
     assert len(ELEMENTWISE) > 50
-    assert len(ASYNCHRONOUS) > 20
+    assert len(ASYNCHRONOUS) > 12
     assert {case.cls for case in ASYNCHRONOUS} == {acprop.ACProp, acprop.AdaShift}
 
 
@@ -211,7 +211,7 @@ def test_a_synchronous_step_is_not_linear(cls):
         {
             "weight_decay": st.sampled_from([0.0, 0.125]),
             "amsgrad": st.booleans(),
-            "clip": st.sampled_from([None, 0.5, "t**0.25"]),
+            "clip": st.sampled_from([0.5, "t**0.25"]),
             "capturable": st.booleans(),
         }
     ),

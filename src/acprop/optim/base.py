@@ -59,7 +59,7 @@ class FamilyOptimizer(Optimizer):
         """Add a group; its options are checked before anything is changed."""
         if isinstance(param_group, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
             options = resolved(checked({**self.defaults, **param_group}))
-            param_group = {**param_group, **options}
+            param_group = {**options, **_besides(param_group, options)}
         super().add_param_group(param_group)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -360,6 +360,11 @@ _WIDE = frozenset(
 
 # In a checkpoint: ε is the convention's own, whatever stands beside it.
 _OWN_EPS = "eps_is_the_conventions"
+
+
+def _besides(group: Group, options: Group) -> Group:
+    """What a group holds that is no option: its parameters, notes of the user's."""
+    return {name: value for name, value in group.items() if name not in options}
 
 
 def _wanted_state(group: Group) -> set[str]:
