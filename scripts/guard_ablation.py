@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from guard_hazards import Step, hazards, of_reference, spike_ratio, worst_step
 
+from acprop.lab.boundaries import RESOLVED
 from acprop.lab.drift import drift
 from acprop.lab.methods import Method
 from acprop.lab.problems import periodic
@@ -90,7 +91,7 @@ def right_drift(variant: Variant, kind: str) -> dict[str, list[float]]:
                 beta2=1 - ONE_MINUS_BETA2,
                 t=t,
             )
-            > 0
+            > RESOLVED
             for problem in problems
         ]
         return np.mean(right, axis=(0, 2)).tolist()
@@ -127,7 +128,9 @@ def definitions() -> Record:
     }
 
 
-def _number(x: float) -> str:
+def _number(x: float | None) -> str:
+    if x is None:
+        return "diverged"
     text = f"{x:.2g}" if x < 100 else f"{x:.3g}" if x < 1000 else f"{x:.0e}"
     return text.replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
 

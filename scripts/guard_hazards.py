@@ -98,14 +98,15 @@ def worst_step(advance: Step, hazard: Hazard) -> float:
     return worst
 
 
-def spike_ratio(advance: Step) -> float:
+def spike_ratio(advance: Step) -> float | None:
     """Final loss of a noisy quadratic with one spike, over the final loss without.
 
     ½ Σ λ_i·x_i², 20 λ from 1e-3 to 1, gradient noise 0.1·√λ_i, from x_i = 1/√λ_i;
-    2000 steps of 5 seeds; the loss is averaged over the last 100 steps.
+    2000 steps of 5 seeds; the loss is averaged over the last 100 steps. None if it
+    ends above its start, 10, without a spike.
     """
     spiked, calm = (_final_loss(advance, at) for at in (SPIKE_AT, None))
-    return spiked / calm
+    return spiked / calm if calm < 10 else None
 
 
 def _final_loss(advance: Step, spike_at: int | None) -> float:

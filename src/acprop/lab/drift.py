@@ -14,7 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from acprop.lab.limits import log_centered, log_uncentered, mean
+from acprop.lab.limits import (
+    log_centered,
+    log_uncentered,
+    mean,
+    second_moment,
+)
 from acprop.lab.methods import Method
 from acprop.lab.problems import Problem
 from acprop.rule import Convention, Rule
@@ -39,10 +44,14 @@ def drift(
 
     t: the step whose clip is taken; all else is the limit.
     """
-    sign, log_size = _steps(problem, method, convention, beta1, beta2, eps)
-    log_size = np.minimum(log_size, _log_bound(method, convention, t))
-    # Relative to the largest step of the period: the scales may underflow.
-    d = sign * np.exp(log_size - np.max(log_size, axis=0))
+    log_bound = _log_bound(method, convention, t)
+    d = _plain_steps(problem, method, convention, beta1, beta2, eps)
+    if d is None:  # relative to the largest step of the period, which has no scale
+        sign, log_size = _steps(problem, method, convention, beta1, beta2, eps)
+        log_size = np.minimum(log_size, log_bound)
+        d = sign * np.exp(log_size - np.max(log_size, axis=0))
+    elif log_bound < math.inf:
+        d = np.clip(d, -math.exp(log_bound), math.exp(log_bound))
     momentum = beta1 if method.rule == "adopt" else method.momentum
     if np.any(momentum):
         d = _averaged(d, momentum)
@@ -78,6 +87,45 @@ def _steps(
     log_size = -_log_denominator(problem, method, convention, beta1, beta2, eps)
     with np.errstate(divide="ignore"):  # a gradient of 0 has no step
         return np.sign(numerator), log_size + np.log(np.abs(numerator))
+
+
+def _plain_steps(
+    problem: Problem,
+    method: Method,
+    convention: Convention,
+    beta1: Array,
+    beta2: Array,
+    eps: float | None,
+) -> Array | None:
+    """u_t of each phase without logarithms, ten times as fast; None if they underflow.
+
+    Only for rules whose denominators are of the problem's size.
+    """
+    rule = method.rule
+    if not isinstance(rule, Rule) or method.amsgrad:
+        return None
+    s = second_moment(problem, beta1, beta2, centered=rule.centered)
+    if s is None:
+        return None
+    eps = convention.eps if eps is None else eps
+    if rule.centered and convention.residual == "previous":
+        s = s / np.square(beta1)
+    if convention.eps_placement == "accumulated":
+        s = s + eps / (1 - np.asarray(beta2))
+    root = (
+        np.sqrt(s + eps) if convention.eps_placement == "inside" else np.sqrt(s) + eps
+    )
+    ndim = len(np.broadcast_shapes(np.shape(beta1), np.shape(beta2)))
+    root = root.reshape(problem.period, *_last(root[0], ndim))
+    numerator = _numerator(problem, method, beta1)
+    numerator = numerator.reshape(problem.period, *_last(beta1, ndim))
+    u = np.empty(
+        (problem.period, *np.broadcast_shapes(root.shape[1:], numerator.shape[1:]))
+    )
+    k = rule.delay % problem.period  # phase t divides by what it was k phases ago
+    np.divide(numerator[k:], root[: problem.period - k], out=u[k:])
+    np.divide(numerator[:k], root[problem.period - k :], out=u[:k])
+    return u
 
 
 def _last(array: Array, ndim: int) -> tuple[int, ...]:
@@ -116,19 +164,27 @@ def _log_denominator(
     with np.errstate(divide="ignore"):  # log 0 = -∞: a floor of nothing
         log_eps = np.log(np.float64(default if eps is None else eps))
     if not isinstance(rule, Rule):  # ADOPT
-        return np.maximum(np.roll(log_uncentered(problem, beta2), 1, 0) / 2, log_eps)
+        seen = _uncentered(problem, beta1, beta2)
+        return np.maximum(np.roll(seen, 1, 0) / 2, log_eps)
     if rule.centered:
         seen = log_centered(problem, beta1, beta2)
         if convention.residual == "previous":  # g_t - m_t = β1·(g_t - m_{t-1})
             seen = seen - 2 * np.log(beta1)
     else:
-        seen = log_uncentered(problem, beta2)
+        seen = _uncentered(problem, beta1, beta2)
     if convention.eps_placement == "accumulated":
         seen = np.logaddexp(seen, log_eps - np.log1p(-beta2))
     seen = np.roll(seen, rule.delay, axis=0)
     if convention.eps_placement == "inside":
         return np.logaddexp(seen, log_eps) / 2
     return np.logaddexp(seen / 2, log_eps)
+
+
+def _uncentered(problem: Problem, beta1: Array, beta2: Array) -> Array:
+    """log v, in a shape that broadcasts against β1 too."""
+    ndim = len(np.broadcast_shapes(np.shape(beta1), np.shape(beta2)))
+    seen = log_uncentered(problem, beta2)
+    return seen.reshape(problem.period, *_last(beta2, ndim))
 
 
 def _log_bound(method: Method, convention: Convention, t: float) -> float:
