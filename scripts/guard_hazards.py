@@ -1,14 +1,13 @@
 """The worst step after a past that taught the denominator nothing.
 
-A hazard is what one element receives: some gradients before, a silence, then loud
-gradients of size 1. Reported is the largest |d_t|, that is |step|/lr, while it is loud.
-The element is met twice: as a tensor of its own ("scalar"), and as one of 1000 whose
-others receive standard normal gradients throughout ("tensor").
+A hazard is a stream of gradients: some that are quiet, then some that are loud. What is
+reported is the largest |d_t|, that is |step|/lr, while it is loud. A rule is anything
+that takes a state and a gradient and returns the new state and the direction, its first
+state being None: see `of_reference`.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,148 +15,109 @@ from acprop.reference import Hyper, State, step
 from acprop.rule import ACPROP, Convention, Rule
 
 Array = Any
+# (state or None, g, β1) -> (state, d)
+Step = Callable[[Any, Array, float], tuple[Any, Array]]
+
 SEED = 0
 N_LOUD = 30
-N_ELEMENTS = 1000
-# A living tensor must be simulated step by step; after 1e4 steps 0.999^k is 5e-5.
-MAX_SIMULATED_SILENCE = 10_000
+SPIKE, SPIKE_AT, SPIKE_LR = 1e4, 1000, 1e-2
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """One row of the ablation: a convention, and ideas that `acprop` does not have.
+def of_reference(convention: Convention, rule: Rule = ACPROP, **numbers: Any) -> Step:
+    """The numpy reference as a rule; `numbers` are other fields of its `Hyper`."""
 
-    eps: None takes the convention's own.
-    clock: what k counts in 1 - β2^k and q: every "step", every step "since the first"
-        nonzero gradient of the tensor, or only its "nonzero" gradients.
-    rise: False makes A a mean of w² that rises as slowly as it falls.
-    """
+    def advance(state: State | None, g: Array, beta1: float) -> tuple[State, Array]:
+        h = Hyper(beta1=beta1, **numbers)
+        return step(rule, convention, state or State(), g, h)
 
-    name: str
-    convention: Convention
-    rule: Rule = ACPROP
-    eps: float | None = None
-    clip: Literal["t**0.25"] | None = None
-    clock: Literal["step", "since the first", "nonzero"] = "step"
-    rise: bool = True
-
-    def hyper(self, **numbers: Any) -> Hyper:
-        return Hyper(eps=self.eps, clip=self.clip, **numbers)
-
-    def advance(self, state: State, g: Array, h: Hyper) -> tuple[State, Array]:
-        """Take one step; the other clocks are for one tensor at a time."""
-        if self.clock == "since the first" and not (np.any(state.n) or np.any(g)):
-            return state, np.zeros_like(g)
-        if self.clock == "nonzero":
-            state = state._replace(t=int(np.max(state.n)))
-        after, d = step(self.rule, self.convention, state, g, h)
-        if not self.rise:  # A grew to w²: let it grow at the pace at which it falls
-            pace = np.maximum(1 / np.maximum(after.n, 1), (1 - h.beta2) / 10)
-            slow = state.A + (after.A - state.A) * pace
-            after = after._replace(A=np.where(after.A > state.A, slow, after.A))
-        return after, d
-
-    def rest(self, state: State, n_zeros: int, h: Hyper) -> State:
-        """What `n_zeros` steps with a zero gradient for the whole tensor leave behind.
-
-        Σ β2^(n-i)·β1^(2i) over i = 1 … n in closed form; 1e5 steps would take long.
-        """
-        if self.clock == "since the first" and not np.any(state.n):
-            return state
-        keep, squared = h.beta2**n_zeros, h.beta1**2
-        tail = squared * (keep - squared**n_zeros) / (h.beta2 - squared)
-        if self.convention.residual == "previous":
-            tail = tail / squared
-        s = keep * state.s
-        if self.rule.centered:
-            s = s + (1 - h.beta2) * tail * state.m**2
-        if self.convention.eps_placement == "accumulated":
-            eps = self.convention.eps if self.eps is None else self.eps
-            s = s + eps * (1 - keep) / (1 - h.beta2)
-        return state._replace(t=state.t + n_zeros, m=h.beta1**n_zeros * state.m, s=s)
+    return advance
 
 
 class Hazard(NamedTuple):
-    """A definition to print, and what the element receives.
-
-    beta1: a hazard of its own where it is 0.
-    everywhere: the others are scaled by |g| of the element, and the worst of all
-        elements counts.
-    """
+    """gradients: [t, element]; loud: the first step that counts, from 0."""
 
     definition: str
-    before: Array
-    n_zeros: int
-    loud: Array
+    gradients: Array
+    loud: int = 0
     beta1: float = 0.9
-    everywhere: bool = False
-
-    def tensor_stream(self) -> Iterator[tuple[bool, Array]]:
-        """Whether it is loud yet, and the gradients of 1000 elements."""
-        rng = np.random.default_rng(SEED)
-        zeros = np.zeros(min(self.n_zeros, MAX_SIMULATED_SILENCE))
-        quiet = np.concatenate([self.before, zeros])
-        for t, g in enumerate(np.concatenate([quiet, self.loud])):
-            row = rng.standard_normal(N_ELEMENTS) * (abs(g) if self.everywhere else 1)
-            row[0] = g
-            yield t >= len(quiet), row
 
 
 def hazards() -> dict[str, Hazard]:
     rng = np.random.default_rng(SEED)
-    none, ones = np.zeros(0), np.ones(N_LOUD)
-    normal, signs = rng.standard_normal(100), rng.choice([-1.0, 1.0], size=1000)
+    ones, signs = np.ones(N_LOUD), rng.choice([-1.0, 1.0], size=N_LOUD)
+    normal = rng.standard_normal((1000, 20))
+    spiked = normal * np.where(np.arange(1000) == 500, SPIKE, 1.0)[:, None]
+
+    def one(*parts: Array) -> Array:
+        return np.concatenate(parts)[:, None]
+
     return {
-        "zero first": Hazard("one zero, then 1", none, 1, ones),
-        "silent start": Hazard("1000 zeros, then 1", none, 1000, ones),
+        "zero first": Hazard("one zero, then ±1", one([0.0], signs), 1),
+        "silent start": Hazard("777 zeros, then 1", one(np.zeros(777), ones), 777),
         "silent later": Hazard(
-            "100 standard normal gradients, 1e5 zeros (1e4 in a tensor), then 1",
-            normal,
-            100_000,
-            ones,
+            "10 times ±1, 5000 zeros, then 1",
+            one(signs[:10], np.zeros(5000), ones),
+            5010,
         ),
-        "β1 = 0": Hazard("β1 = 0, 1000 random signs", none, 0, signs, beta1=0.0),
-        "constant": Hazard("1e4 times 1, then -1", np.ones(10_000), 0, -ones),
-        "tiny": Hazard(
-            "the whole tensor 1000 times of size 1e-4, then of size 1",
-            1e-4 * signs,
-            0,
-            ones,
-            everywhere=True,
+        "β1 = 0": Hazard(f"β1 = 0, {N_LOUD} times ±1", one(signs), beta1=0.0),
+        "constant": Hazard("3000 times 1, then -1", one(np.ones(3000), -ones), 3000),
+        "embedding": Hazard(
+            "1000 rows, of which 32 are drawn at each of 2000 steps, row i with a "
+            "probability that falls as 1/i, with a standard normal gradient",
+            embedding(),
         ),
         "loss × 1e8": Hazard(
-            "the whole tensor of size 1e8 from the start, 1000 random signs",
-            none,
-            0,
-            1e8 * signs,
-            everywhere=True,
+            "20 elements, 1000 standard normal gradients × 1e8", 1e8 * normal
+        ),
+        "spike": Hazard(
+            f"20 elements, 1000 standard normal gradients, the 501st × {SPIKE:g}",
+            spiked,
+            500,
         ),
     }
 
 
-def worst_step_scalar(variant: Variant, hazard: Hazard) -> float:
-    """max |d_t| over the loud gradients of an element that is a tensor of its own."""
-    h = variant.hyper(beta1=hazard.beta1, beta2=0.999)
-    state, worst = State(), 0.0
-    for g in hazard.before:
-        state, _ = variant.advance(state, np.array([g]), h)
-    if hazard.n_zeros:
-        state = variant.rest(state, hazard.n_zeros, h)
-    for g in hazard.loud:
-        state, d = variant.advance(state, np.array([g]), h)
-        worst = max(worst, float(np.abs(d[0])))
+def embedding(n_rows: int = 1000, n_steps: int = 2000, n_drawn: int = 32) -> Array:
+    """Zipf's law: most rows are seldom seen."""
+    rng = np.random.default_rng(SEED)
+    chance = 1 / np.arange(1, n_rows + 1)
+    rows = rng.choice(n_rows, size=(n_steps, n_drawn), p=chance / chance.sum())
+    out = np.zeros((n_steps, n_rows))
+    for t, drawn in enumerate(rows):
+        np.add.at(out[t], drawn, rng.standard_normal(n_drawn))
+    return out
+
+
+def worst_step(advance: Step, hazard: Hazard) -> float:
+    """max |d_t| of any element while it is loud."""
+    state, worst = None, 0.0
+    for t, g in enumerate(hazard.gradients):
+        state, d = advance(state, g, hazard.beta1)
+        if t >= hazard.loud:
+            worst = max(worst, float(np.max(np.abs(d))))
     return worst
 
 
-def worst_step_tensor(variant: Variant, hazard: Hazard) -> float:
-    """max |d_t| over the loud gradients of an element among 1000."""
-    if not (variant.convention.is_guarded or hazard.everywhere):
-        # No memory is shared: an element does not know that it has neighbours.
-        return worst_step_scalar(variant, hazard)
-    h = variant.hyper(beta1=hazard.beta1, beta2=0.999)
-    state, worst = State(), 0.0
-    for loud, g in hazard.tensor_stream():
-        state, d = variant.advance(state, g, h)
-        if loud:
-            worst = max(worst, float(np.max(np.abs(d if hazard.everywhere else d[0]))))
-    return worst
+def spike_ratio(advance: Step) -> float | None:
+    """Final loss of a noisy quadratic with one spike, over the final loss without.
+
+    ½ Σ λ_i·x_i², 20 λ from 1e-3 to 1, gradient noise 0.1·√λ_i, from x_i = 1/√λ_i;
+    2000 steps of 5 seeds; the loss is averaged over the last 100 steps. None if it
+    ends above its start, 10, without a spike.
+    """
+    spiked, calm = (_final_loss(advance, at) for at in (SPIKE_AT, None))
+    return spiked / calm if calm < 10 else None
+
+
+def _final_loss(advance: Step, spike_at: int | None) -> float:
+    rng = np.random.default_rng(1)
+    curvature = np.geomspace(1e-3, 1, 20)
+    x, state, losses = np.tile(curvature**-0.5, (5, 1)), None, []
+    with np.errstate(over="ignore", invalid="ignore"):
+        for t in range(2000):
+            noise = rng.standard_normal(x.shape)
+            g = curvature * x + 0.1 * np.sqrt(curvature) * noise
+            state, d = advance(state, g * (SPIKE if t == spike_at else 1.0), 0.9)
+            x = x - SPIKE_LR * d
+            losses.append(np.mean(np.sum(curvature * x**2, axis=-1) / 2))
+    return float(np.mean(losses[-100:]))

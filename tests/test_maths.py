@@ -9,7 +9,7 @@ the numerical parts are evaluated in tests/lab; below only their text is held fa
 import ast
 import re
 from dataclasses import replace
-from math import inf, log, sqrt
+from math import ceil, log, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ import acprop
 from acprop import records
 from acprop.lab import limits as closed
 from acprop.lab.claims import CLAIMS
-from acprop.lab.drift import drift
+from acprop.lab.drift import drift, log_largest_step
 from acprop.lab.limits import limits
 from acprop.lab.methods import METHODS, Method, advance
 from acprop.lab.problems import dense, sparse
@@ -36,7 +36,7 @@ ERRATA = (ROOT / "docs/errata.md").read_text("utf-8")
 B1, B2, EPS = 0.8, 0.9, 1e-3
 GS = np.random.default_rng(0).normal(size=12)
 TENSORS = np.random.default_rng(1).normal(size=(12, 3)) * 3.0 ** np.arange(12)[:, None]
-# Grows too fast for the clamp, then falls for longer than the guard's slow pace needs.
+# Grows too fast for the bound, then falls.
 SWELL = np.minimum(3.0 ** np.arange(150), 700 * 0.97 ** np.arange(150))
 SWELLING = np.random.default_rng(2).normal(size=(150, 3)) * SWELL[:, None]
 PLANE = [(P, b1, b2) for P in (4, 5, 9) for b1 in (0.3, 0.9) for b2 in (0.09, 0.7)]
@@ -231,50 +231,54 @@ def _():
 
 
 def guarded():
-    """The guarded rule by hand: m, d, (n, A, B) after every step."""
-    kept, m, s, n, A, B = [], 0.0, 0.0, 0, 0.0, 0.0
+    """u_t and clip(u_t) by hand: the gradients swell, so that both are met."""
+    m, s, us, ds = 0.0, 0.0, [], []
     for t, g in enumerate(SWELLING, 1):
-        limit = 2 * B if n else inf
-        g = np.minimum(np.maximum(g, -limit), limit)
-        q = (1 - B2) * 2 * B2 ** (t - 1)
-        radicand = (s + q * A) / (1 - B2 ** (t - 1) + q) + 0.1**2 * A + EPS
-        d = g / np.sqrt(radicand) if n else 0 * g
+        seen = s / (1 - B2 ** (t - 1)) if t > 1 else 0 * g
+        us.append(g / (np.sqrt(seen) + EPS))
+        ds.append(np.minimum(np.maximum(us[-1], -(t**0.25)), t**0.25))
         m = B1 * m + (1 - B1) * g
         s = B2 * s + (1 - B2) * (g - m) ** 2
-        w, n = np.sum(g**2) / np.sum(np.abs(g)), n + 1
-        A = max(w**2, A + (w**2 - A) * max(1 / n, (1 - B2) / 10))
-        B = max(B, np.max(np.abs(g)))
-        kept.append((m, d, (n, A, B)))
-    return zip(*kept, strict=True)
-
-
-@formula("guard-clamp", r"g\leftarrow\min\bigl(\max(g,\,-2B),\,2B\bigr)\qquad(n>0)")
-def _():
-    """The gradients triple at first: without the clamp m would be larger."""
-    m, _, _ = guarded()
-    return m, [s.m for s in run(ACPROP, GUARDED, SWELLING)[0]]
+    assert 0 < np.sum(np.not_equal(us, ds)) < np.size(us)
+    return np.array(ds)
 
 
 @formula(
-    "guard-radicand",
-    r"""\frac{s_k+q\,A}{1-\beta_2^k+q}+\kappa^2A+\epsilon,\qquad
-    q=(1-\beta_2)\,n_0\,\beta_2^k,\qquad \kappa=0.1,\quad n_0=2""",
+    "guarded-direction",
+    r"""u_t=\frac{n_t}{\sqrt{\hat s_{t-\tau}}+\epsilon},\qquad
+    d_t=\operatorname{clip}(u_t,\pm c_t)=\min\bigl(\max(u_t,-c_t),\,c_t\bigr),\qquad
+    c_t=t^{1/4},\qquad\tfrac00=0""",
 )
 def _():
-    _, d, _ = guarded()
-    return d, run(ACPROP, GUARDED, SWELLING)[1]
+    zeros = run(ACPROP, GUARDED, np.zeros((5, 2)), eps=0.0)[1]
+    by_code = run(ACPROP, GUARDED, SWELLING)[1]
+    return [*guarded().ravel(), *[0] * 10], [*by_code.ravel(), *zeros.ravel()]
+
+
+class Swell:
+    """The first of the swelling gradients, on an interval."""
+
+    lo, hi, x0 = -0.5, 0.4, 0.1
+
+    def gradient(self, t, x):
+        del x
+        return float(SWELLING[t - 1, 0])
 
 
 @formula(
-    "guard-memory",
-    r"""n\leftarrow n+1,\quad w=\frac{\sum g^2}{\sum|g|},\quad
-    A\leftarrow\max\Bigl(w^2,\;A+(w^2-A)\max\bigl(\tfrac1n,\tfrac{1-\beta_2}{10}\bigr)
-    \Bigr),\quad B\leftarrow\max\bigl(B,\max|g|\bigr)""",
+    "momentum-u",
+    r"""M_t=\mu M_{t-1}+(1-\mu)\,d_t,\qquad M_0=0,\qquad
+    x_t=\Pi_{\mathcal F}\bigl(x_{t-1}-\alpha_tM_t\bigr)""",
 )
 def _():
-    _, _, memory = guarded()
-    states = run(ACPROP, GUARDED, SWELLING)[0]
-    return memory, [[np.max(x) for x in (s.n, s.A, s.B)] for s in states]
+    M, x, xs = 0.0, Swell.x0, []
+    for t, d in enumerate(guarded()[:, 0], 1):
+        M = 0.7 * M + (1 - 0.7) * d
+        x = min(max(x - 0.2 / sqrt(t) * M, Swell.lo), Swell.hi)
+        xs.append(x)
+    options = {"beta1": B1, "beta2": B2, "alpha0": 0.2, "eps": EPS, "steps": len(xs)}
+    heavy = Method("heavy", ACPROP, momentum=0.7)
+    return xs, trajectory(Swell(), heavy, convention=GUARDED, **options).x
 
 
 def outside(name):
@@ -687,6 +691,76 @@ def _():
     ]  # fmt: skip
 
 
+REACHED = [(make, P) for make in (dense, sparse) for P in (4, 7)]
+
+
+@formula(
+    "clip-silence",
+    r"\operatorname{clip}(u_t,\pm t^{1/4})=u_t\qquad(t\ge R^4)",
+)
+def _():
+    """R of the run itself: the largest |u| once s has settled."""
+    by_hand, by_code = [], []
+    for make, P in REACHED:
+        gs = [make(P).cycle[t % P] for t in range(1, 3001)]
+        _, free = run(ACPROP, replace(GUARDED, clip=None), gs)
+        _, bound = run(ACPROP, GUARDED, gs)
+        R = np.max(np.abs(free[500:]))
+        first = max(500, ceil(R**4))
+        assert first < 2900
+        assert np.any(free != bound)
+        by_hand += [*free[first - 1 :]]
+        by_code += [*bound[first - 1 :]]
+    return by_hand, by_code
+
+
+@formula(
+    "clip-reach",
+    r"""R=\frac P{\sqrt{s_{kP}}}\ \text{(dense)},\qquad
+    R=\max\Bigl(\frac P{2\sqrt{s^+}},\,\frac1{\sqrt{s^-}}\Bigr)\ \text{(sparse)}""",
+)
+def _():
+    by_hand, by_code = [], []
+    for P, b1, b2 in PLANE:
+        s = settled((dense(P).cycle - settled(dense(P).cycle, b1)) ** 2, b2)
+        by_hand.append(P / sqrt(s[0]))
+        s = settled((sparse(P).cycle - settled(sparse(P).cycle, b1)) ** 2, b2)
+        by_hand.append(max(P / 2 / sqrt(s[0]), 1 / sqrt(s[P - 3])))
+        by_code += [
+            np.exp(
+                log_largest_step(
+                    make(P), METHODS["acprop"], PAPER, beta1=b1, beta2=b2, eps=0.0
+                )
+            )
+            for make in (dense, sparse)
+        ]
+    return by_hand, by_code
+
+
+@formula(
+    "momentum-u-sum",
+    r"\sum_{t=kP+1}^{kP+P}M_t=\sum_{t=kP+1}^{kP+P}d_t=D",
+)
+def _():
+    """The last of many periods of a run with μ = 0.9, and of one without."""
+    by_hand, by_code = [], []
+    for P, b1, b2 in PLANE:
+        for make in (dense, sparse):
+            gs = [make(P).cycle[t % P] for t in range(1, 100 * P + 1)]
+            options = {"beta1": b1, "beta2": b2}
+            by_hand.append(np.sum(with_momentum(gs, 0.0, **options)[-P:]))
+            by_code.append(np.sum(with_momentum(gs, 0.9, **options)[-P:]))
+    return by_hand, by_code
+
+
+def with_momentum(gs, mu, **betas):
+    h, state, ds = Hyper(**betas, eps=EPS, momentum=mu), State(), []
+    for g in gs:
+        state, d = step(ACPROP, PAPER, state, g, h)
+        ds.append(d)
+    return ds
+
+
 @formula(
     "dense-v-large-period",
     r"v_{kP+1+j}=P+1+\frac c2-\frac{cj}P+O\Bigl(\frac1P\Bigr)",
@@ -770,6 +844,20 @@ F_t]+\frac L2C_u^2\sigma^2\alpha_t^2 .
 power-sum:
 H_T(\eta)\le1+\int_1^Tu^{-\eta}\,du=1+\frac{T^{1-\eta}-1}{1-\eta}\le\frac{T^{1-
 \eta}}{1-\eta}.
+
+clip-bias:
+\bigl|\mathbb E[u-\operatorname{clip}(u,\pm c)]\bigr|\le\mathbb E\,(|u|-c)_+\le
+\frac{\mathbb E\,u^2}{4c}
+
+clip-descent:
+\frac{\alpha_tC_l}4\|\nabla f(x_t)\|^2\le f(x_t)-\mathbb E[f(x_{t+1})\mid\mathcal
+F_t]+\frac L2C_u^2\sigma^2\alpha_t^2+\frac{\alpha_t}{C_l}\Bigl(\frac{C_u^2M_g^2}
+{4c_t}\Bigr)^2 .
+
+bound-clipped:
+\frac1T\sum_{t=1}^T\mathbb E\|\nabla f(x_t)\|^2\le\frac4{C_l}\Bigl[\frac{M_f-f^*}{
+\alpha_0}T^{\eta-1}+\frac{LC_u^2\sigma^2\alpha_0}{2(1-\eta)}T^{-\eta}+
+\frac{C_u^4M_g^4}{8C_l}T^{-1/2}\Bigr].
 
 bound-no-ceiling:
 \frac1T\sum_{t=1}^T\mathbb E\|\nabla f(x_t)\|^2\le\frac{2\,T^{\eta-1}}{C_l\,

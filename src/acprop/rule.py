@@ -88,6 +88,7 @@ class Convention:
                      the whole radicand ("corrected", so that no step size ever grows)
     clip             the default bound on |numerator / denominator|; where there is one,
                      0/0 = 0
+    numerator        what `ACProp` divides unless it is told: "g" of Algorithm 2, or "m"
     """
 
     name: str
@@ -98,6 +99,7 @@ class Convention:
     first_step: Literal["divide", "sgd", "one"]
     amsgrad: Literal["raw", "corrected"] = "raw"
     clip: Clip = None
+    numerator: Literal["g", "m"] = "g"
 
     def __post_init__(self) -> None:
         _choice("residual", self.residual, ("current", "previous"))
@@ -109,6 +111,7 @@ class Convention:
         _choice("amsgrad", self.amsgrad, ("raw", "corrected"))
         _not_negative("eps", self.eps)
         check_clip("clip", self.clip)
+        _choice("numerator", self.numerator, ("g", "m"))
 
 
 def check_clip(argument: str, value: object) -> None:
@@ -161,6 +164,7 @@ GUARDED = Convention(  # ours, docs/guard.md
     first_step="divide",
     amsgrad="corrected",
     clip="t**0.25",
+    numerator="m",  # judged on real tasks: docs/guard.md
 )
 TORCH = Convention(  # torch.optim.Adam
     name="torch",

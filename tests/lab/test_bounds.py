@@ -5,9 +5,12 @@ A name that begins with test_formula_ belongs to a displayed formula of docs/mat
 
 import math
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import zeta
 
 from acprop.lab import bounds
@@ -40,6 +43,43 @@ def test_formula_bound_no_ceiling():
     seen = bounds.theorem_41_without_ceiling(C, alpha0=A0, eta=ETA, T=T, f_1=4.0)
     by_hand = 2 / (0.4 * 0.05) / 2 * (3 + 2 * 1.5**2 * 0.49 * 0.05**2 * SUM / 2)
     np.testing.assert_allclose(seen, by_hand, **EXACT)
+
+
+def test_formula_bound_clipped():
+    seen = bounds.theorem_41_clipped(C, alpha0=A0, eta=ETA, T=T)
+    rest = 6 / 0.05 / 2 + 2 * 1.5**2 * 0.49 * 0.05 / 0.5 / 8
+    by_hand = 4 / 0.4 * (rest + (1.5 * 3) ** 4 / (8 * 0.4) / 4)
+    np.testing.assert_allclose(seen, by_hand, **EXACT)
+
+
+@given(
+    u=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20),
+    c=st.floats(1e-2, 1e3),
+)
+def test_formula_clip_bias(u, c):
+    """For every law, here that of a die with the faces u."""
+    u = np.array(u)
+    bias = abs(np.mean(u - np.clip(u, -c, c)))
+    beyond = np.mean(np.maximum(np.abs(u) - c, 0))
+    slack = 1e-9 * (1 + beyond)
+    assert bias <= beyond + slack
+    assert beyond <= np.mean(u**2) / (4 * c) + slack
+
+
+def test_formula_clip_descent():
+    """One clipped step's expectation, with noise that the bound cuts."""
+    p = problem("cosine-skewed")
+    x = np.linspace(-4, 4, 81)[:, None]
+    slope, C_l, alpha = p.gradient(x), 0.5, 0.5 / p.L
+    for A, c in product((0.5, 0.8, 1.0), (1.0, 2.0, 5.0)):
+        after = sum(
+            chance * p.f(x - alpha * np.clip(A * (slope + noise), -c, c))
+            for noise, chance in ((9.0, 0.1), (-1.0, 0.9))
+        )
+        left = alpha * C_l / 4 * slope[:, 0] ** 2
+        bias = (p.M_g**2 / (4 * c)) ** 2
+        right = p.f(x) - after + p.L / 2 * p.sigma**2 * alpha**2 + alpha / C_l * bias
+        assert np.all(left <= right)
 
 
 def test_formula_alpha0_limit():

@@ -6,12 +6,14 @@ import mpmath
 import numpy as np
 import pytest
 
+from acprop.lab import drift as drift_module
 from acprop.lab.drift import drift
 from acprop.lab.methods import METHODS, advance
 from acprop.lab.problems import dense, sparse
 from acprop.reference import Hyper, State
-from acprop.rule import ACPROP, ADASHIFT, CONVENTIONS, PAPER
+from acprop.rule import ACPROP, ADASHIFT, CONVENTIONS, GUARDED, PAPER
 
+BETA1 = np.array([0.3, 0.9])[:, None]
 BETA2 = np.array([0.6, 0.8, 0.95])  # ADOPT's clip binds for longer below
 DELAYED = {
     "adashift n=3": replace(METHODS["adashift"], rule=replace(ADASHIFT, delay=3)),
@@ -20,10 +22,11 @@ DELAYED = {
 ALL = METHODS | DELAYED
 
 
-def simulated(problem, method, convention, beta1):
+def simulated(problem, method, convention, beta1, start=10**12):
     """Σd / Σ|d| over the last of many periods."""
     P = problem.period
-    state, kept = State(n=np.zeros(1)), []
+    # Late enough that no clip that grows binds any more, and that it hardly grows.
+    state, kept = State(t=start), []
     h = Hyper(beta1=beta1, beta2=BETA2, eps=1e-3, axis=())
     n = 1200 // P * P
     for t in range(1, n + 1):
@@ -41,6 +44,62 @@ def test_the_exact_drift_is_where_a_long_run_ends(name, convention):
         exact = drift(problem, ALL[name], convention, beta1=0.7, beta2=BETA2, eps=1e-3)
         run = simulated(problem, ALL[name], convention, 0.7)
         np.testing.assert_allclose(exact, run, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["acprop", "adashift", "acprop-momentum-u", "adopt"])
+def test_the_drift_at_a_step_is_that_of_a_run_there(name):
+    """c_t = t^¼ changes by 5e-6 of itself within the 1200 steps before 5·10⁷."""
+    method, t = METHODS[name], 5 * 10**7
+    found = []
+    for problem in (dense(300), sparse(300)):
+        exact, limit = (
+            drift(problem, method, GUARDED, beta1=0.7, beta2=BETA2, eps=1e-3, t=at)
+            for at in (t, np.inf)
+        )
+        run = simulated(problem, method, GUARDED, 0.7, start=t - 1200)
+        np.testing.assert_allclose(exact, run, rtol=0, atol=1e-4)
+        found.append(np.max(np.abs(exact - limit)))
+    assert max(found) > 0.01
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_a_fixed_clip_stays_in_the_limit(momentum):
+    method = replace(METHODS["acprop"], momentum=momentum)
+    convention = replace(GUARDED, clip=1.5)
+    for problem in (dense(9), sparse(9)):
+        exact = drift(problem, method, convention, beta1=0.7, beta2=BETA2, eps=1e-3)
+        run = simulated(problem, method, convention, 0.7)
+        np.testing.assert_allclose(exact, run, rtol=0, atol=1e-9)
+        free = drift(problem, method, GUARDED, beta1=0.7, beta2=BETA2, eps=1e-3)
+        assert np.any(exact < free - 0.01)
+
+
+def test_a_mean_of_directions_has_their_drift_but_for_its_size():
+    """A linear filter keeps the sum over a period."""
+    for problem in (dense(9), sparse(9), sparse(40)):
+        plain, heavy = (
+            drift(problem, METHODS[n], PAPER, beta1=0.7, beta2=BETA2)
+            for n in ("acprop", "acprop-momentum-u")
+        )
+        assert np.all(np.sign(plain) == np.sign(heavy))
+        assert np.all(np.abs(heavy) >= np.abs(plain) - 1e-12)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS.values(), ids=lambda c: c.name)
+@pytest.mark.parametrize("name", ALL)
+def test_the_logarithms_say_what_the_plain_numbers_say(name, convention, monkeypatch):
+    """A drift takes the former only where the latter underflow."""
+
+    def drifts():
+        return [
+            drift(problem, ALL[name], convention, beta1=BETA1, beta2=BETA2, t=t)
+            for problem in (dense(4), sparse(7), dense(100), sparse(150))
+            for t in (1e4, np.inf)
+        ]
+
+    plain = drifts()
+    monkeypatch.setattr(drift_module, "second_moment", lambda *_, **__: None)
+    np.testing.assert_allclose(plain, drifts(), rtol=0, atol=1e-12)
 
 
 def adam_in_many_digits(P, beta1, beta2):

@@ -7,7 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acprop.lab.claims.forms import recursion, worst_error
-from acprop.lab.limits import limits, log_centered, log_uncentered, mean
+from acprop.lab.limits import (
+    limits,
+    log_centered,
+    log_uncentered,
+    mean,
+    second_moment,
+)
 from acprop.lab.problems import dense, periodic, sparse
 
 BETA = st.floats(1e-3, 1 - 1e-6)
@@ -25,6 +31,21 @@ def test_m_v_and_s_are_those_of_the_recursion_at_every_phase(name, P, a, b):
 @pytest.mark.parametrize("off", [0.0, 1e-15, -1e-12, 1e-8, -1e-4])
 def test_nothing_happens_where_beta1_squared_is_beta2(name, beta1, off):
     assert worst_error(periodic(name, 9), beta1, beta1**2 * (1 + off)) < 1e-12
+
+
+@settings(max_examples=60, deadline=None)
+@given(name=st.sampled_from(["dense", "sparse"]), P=st.integers(4, 300), a=BETA, b=BETA)
+def test_the_plain_sums_are_those_of_the_logarithms(name, P, a, b):
+    """Where they fit into float64, and they say so where they do not."""
+    problem = periodic(name, P)
+    for centered, log_y in (
+        (True, log_centered(problem, a, b)),
+        (False, log_uncentered(problem, b)),
+    ):
+        y = second_moment(problem, a, b, centered=centered)
+        assert (y is None) == (np.min(log_y) <= np.log(1e-280))
+        if y is not None:
+            np.testing.assert_allclose(np.log(y), log_y, rtol=1e-12, atol=1e-11)
 
 
 def test_the_judge_itself_is_a_plain_loop():

@@ -6,7 +6,6 @@ import pytest
 from acprop.lab.methods import METHODS
 from acprop.lab.regions import regions, share, surprises
 from acprop.lab.simulate import Sweep
-from acprop.rule import GUARDED
 
 BETA2 = tuple(1 - np.geomspace(0.9, 1e-3, 9))
 
@@ -55,8 +54,7 @@ def test_sparse_cells_that_converge_against_their_drift_are_named():
 def test_undecided_is_what_a_longer_run_decides():
     kinds = {}
     for steps in (1_000, 100_000):
-        guarded = sweep("acprop", convention=GUARDED, steps=steps)
-        (region,) = regions("dense", [10, 20], guarded)
+        (region,) = regions("dense", [10, 20], sweep("acprop", kick=False, steps=steps))
         kinds[steps] = [c.finite for c in region.cells]
         assert {c.asymptotic for c in region.cells} == {"converges"}
     assert "undecided" in kinds[1_000]

@@ -24,6 +24,7 @@ RMSPROP, RMSPROP_CENTERED, ADAM, ADABELIEF, ADASHIFT, ACPROP, ACPROP_MOMENTUM = 
         "acprop-momentum",
     )
 )
+MOMENTUM_U = METHODS_BY_NAME["acprop-momentum-u"]
 METHODS = (
     RMSPROP,
     RMSPROP_CENTERED,
@@ -32,6 +33,7 @@ METHODS = (
     ADASHIFT,
     ACPROP,
     ACPROP_MOMENTUM,
+    MOMENTUM_U,
 )
 FAMILIES = {
     "dense": [dense(P) for P in (3, 4, 7, 20)],
@@ -64,7 +66,7 @@ def test_the_native_engine_follows_the_numpy_engine(family, convention, n_beta2)
     sweep = short(n_beta2, convention=convention)
     fast = distances(FAMILIES[family], sweep, engine="native")
     slow = distances(FAMILIES[family], sweep, engine="numpy")
-    assert fast.shape == slow.shape == (7, 6, 4, n_beta2)
+    assert fast.shape == slow.shape == (8, 6, 4, n_beta2)
     np.testing.assert_allclose(fast, slow, rtol=0, atol=TOLERANCE)
 
 
@@ -80,6 +82,15 @@ def test_the_native_engine_follows_the_numpy_engine(family, convention, n_beta2)
         {"tail": 1},
         {"tail": 400},
         {"methods": METHODS[:1], "alpha0": (0.1,)},
+        {"alpha0": tuple(np.geomspace(1e-3, 1, 8))},
+        {"kick": False},
+        {"kick": False, "convention": rule.GUARDED},
+        {"convention": replace(rule.GUARDED, clip=None), "eps": 1e-3},
+        {"convention": replace(rule.GUARDED, clip=0.5)},
+        {"convention": replace(rule.GUARDED, eps=0.0)},
+        {"convention": replace(rule.PAPER, clip="t**0.25")},
+        {"steps": 3000},
+        {"steps": 3000, "convention": rule.GUARDED},
     ],
     ids=str,
 )
@@ -89,6 +100,34 @@ def test_the_engines_agree_on_every_number_of_a_sweep(family, changes):
     fast = distances(FAMILIES[family], sweep, engine="native")
     slow = distances(FAMILIES[family], sweep, engine="numpy")
     np.testing.assert_allclose(fast, slow, rtol=0, atol=TOLERANCE)
+
+
+@needs_native
+@pytest.mark.parametrize("convention", [rule.PAPER, rule.GUARDED, rule.OPTAX], ids=str)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_root_that_the_native_engine_spares_would_have_changed_a_bit(
+    family, convention
+):
+    """It takes none once a period repeats; written a thousand times, none is seen to.
+
+    20,000 steps: more than it plans ahead.
+    """
+    sweep = short(65, convention=convention, steps=20_000)
+    problems = FAMILIES[family]
+    tiled = [replace(p, cycle=np.tile(p.cycle, 1500)) for p in problems]
+    np.testing.assert_array_equal(
+        distances(tiled, sweep, engine="native"),
+        distances(problems, sweep, engine="native"),
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("method", [ACPROP, MOMENTUM_U], ids=lambda m: m.name)
+def test_without_the_kick_the_first_step_goes_nowhere(method, engine):
+    sweep = Sweep((method,), 0.9, (0.5,), (0.1,), steps=1, tail=1, kick=False)
+    assert distances([dense(3)], sweep, engine=engine).item() == 1
+    kicked = distances([dense(3)], replace(sweep, kick=True), engine=engine)
+    assert kicked.item() == 0
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -106,7 +145,7 @@ def test_a_cell_of_the_numpy_engine_is_a_plain_loop_over_the_reference(conventio
     """x_t = clip(x_{t-1} - α0/√t·d_t) with t from 1, distances of the last steps."""
     problem = dense(7)
     sweep = short(convention=convention)
-    x, state, far = problem.x0, State(n=0.0), []
+    x, state, far = problem.x0, State(), []
     h = Hyper(beta1=0.9, beta2=sweep.beta2[4], axis=())
     for t in range(1, 401):
         g = problem.cycle[t % 7]

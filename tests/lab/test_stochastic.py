@@ -67,7 +67,7 @@ def test_a_lane_is_a_plain_loop_over_the_reference(convention):
     problem, trial = Stochastic(5, 1.0), replace(SMALL, convention=convention)
     rng = np.random.default_rng(trial.seed)
     draws = np.stack([problem.draw(rng, (1, 3))[0] for _ in range(60)])
-    x, state, path = X0, State(n=0.0), []
+    x, state, path = X0, State(), []
     for t, g in enumerate(draws[:, 2], 1):
         h = Hyper(beta1=0.9, beta2=0.99, axis=())
         state, d = step(ACPROP, convention, state, g, h)

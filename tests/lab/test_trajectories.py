@@ -8,14 +8,12 @@ from acprop.lab.methods import METHODS
 from acprop.lab.problems import dense, sparse
 from acprop.lab.simulate import trajectory
 from acprop.lab.trajectories import (
-    NO_KICK,
     compare,
     delayed,
     over_a_few_periods,
     paper_trajectories,
     sparse_moments,
 )
-from acprop.rule import PAPER
 
 ONE = {
     "optimizers": ["acprop"],
@@ -35,15 +33,15 @@ def last(curves):
 
 def test_figure_2_shows_who_goes_the_wrong_way():
     """x* = -1: the synchronous ones and n = 10 end at the other end."""
-    for convention in (PAPER, NO_KICK):
-        ends = last(paper_trajectories("dense", convention))
+    for kick in (True, False):
+        ends = last(paper_trajectories("dense", kick=kick))
         wrong = {label for label, x in ends.items() if x > 0.9}
         assert wrong == {"Adam", "RMSProp", "AdaBelief", "AdaShift, n = 10"}
         assert ends["ACProp"] < -0.95
 
 
 def test_figure_5_shows_adashift_alone_at_the_wrong_end():
-    ends = last(paper_trajectories("sparse", NO_KICK))
+    ends = last(paper_trajectories("sparse", kick=False))
     assert ends["AdaShift, n = 1"] > 0.9
     assert max(ends["ACProp"], ends["Adam"], ends["AdaShift, n = 10"]) < 0.05
 

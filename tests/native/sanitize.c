@@ -367,26 +367,29 @@ static void check_sweep(int64_t seed) {
     static const int64_t widths[] = {1, 7, 8, 9, 63, 64, 65, 130};
     random_state = (uint64_t)seed + 1;
     acprop_sweep_job job = {.lo = -1, .hi = 1, .x0 = uniform(), .x_star = -1,
-                            .beta1 = below(4) ? 0.9 : 0, .eps = 1e-8,
-                            .eta = below(2) ? 0.5 : 0.3, .clamp = 2};
+                            .beta1 = below(4) ? 0.9 : 0,
+                            .eta = below(2) ? 0.5 : 0.3, .clip = INFINITY};
     job.period = 1 + below(5);
     job.n_beta2 = widths[below(8)];
     job.n_rules = below(4) ? 1 + below(4) : ACPROP_MAX_RULES;
     job.n_alphas = below(4) ? 1 + below(4) : ACPROP_MAX_ALPHAS;
-    job.steps = 1 + below(20);
+    /* now and then enough to settle, and once more than a span */
+    job.steps = below(4) ? 1 + below(20) : 1 + below(3000);
+    if (seed == 0) job.steps = 20000;
     job.tail = 1 + below((int)job.steps);
     job.residual_previous = below(2);
-    job.eps_placement = below(3);
+    double *places[] = {&job.eps_inside, &job.eps_outside, &job.eps_added};
+    *places[below(3)] = 1e-8;
     job.bias_correction = below(2);
-    job.first_step = below(4);
-    job.guarded = below(2);
-    job.kappa = job.guarded ? 0.1 : 0;
-    job.n0 = job.guarded ? 1 : 0;
+    job.unseen = below(2) ? 1 : 0x1p90;
+    job.clip_grows = below(2);
+    job.clip = below(2) ? 0.5 : job.clip;
+    job.zero_over_zero = below(2);
     double *cycle = drawn(job.period, -2, 2), *beta2 = drawn(job.n_beta2, 0, 0.999);
     double *alpha0 = drawn(job.n_alphas, 0, 0.1);
     acprop_rule *rules = allocate((size_t)job.n_rules * sizeof *rules);
     for (int64_t i = 0; i < job.n_rules; i++)
-        rules[i] = (acprop_rule){below(2), below(2), below(2)};
+        rules[i] = (acprop_rule){below(2), below(2), below(2), below(2) ? 0.9 : 0};
     cycle[0] = below(2) ? 0 : cycle[0];
     job.cycle = cycle;
     job.beta2 = beta2;

@@ -5,6 +5,7 @@ from copy import deepcopy
 
 import pytest
 import torch
+from torch import nn
 
 import acprop
 from acprop.rule import CONVENTIONS
@@ -173,3 +174,22 @@ def test_params_may_come_from_a_generator(cls):
     assert optimizer.param_groups[0]["params"] == params
     named = cls((str(i), p) for i, p in enumerate(params))
     assert named.param_groups[0]["param_names"] == ["0", "1", "2"]
+
+
+def test_a_model_may_name_what_is_to_be_spared_from_weight_decay():
+    """As timm's models do, wherever in the model they are."""
+
+    class Named(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.token = nn.Parameter(torch.zeros(1, 1, 4))
+            self.head = nn.Linear(4, 2)
+
+        def no_weight_decay(self):
+            return {"token"}
+
+    for model, name in ((Named(), "token"), (nn.Sequential(Named()), "0.token")):
+        groups = acprop.param_groups(model, 0.1)
+        spared = [n for g in groups if g["weight_decay"] == 0 for n, _ in g["params"]]
+        assert name in spared
+        assert len(spared) == 2

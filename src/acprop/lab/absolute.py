@@ -74,7 +74,7 @@ def descend(
     """
     lr = np.array(learning_rates)
     h = Hyper(beta1=beta1, beta2=beta2, eps=eps, axis=())
-    state = State(n=np.zeros(len(lr)))
+    state = State()
     x = np.full((steps + 1, len(lr)), X0)
     for t in range(1, steps + 1):
         state, d = advance(method(name), convention, state, gradient(x[t - 1]), h)

@@ -88,6 +88,19 @@ def _noise(c: Constants, alpha0: float, eta: float, T: int) -> float:
     return c.L * c.C_u**2 * c.sigma**2 * alpha0 / (2 * (1 - eta)) * T**-eta
 
 
+def theorem_41_clipped(c: Constants, *, alpha0: float, eta: float, T: int) -> float:
+    """Theorem 4.1 for steps that are clipped to ±t^¼.
+
+        4/C_l·[(M_f - f*)/α0·T^(η-1) + L·C_u²·σ²·α0/(2(1-η))·T^-η
+               + C_u⁴·M_g⁴/(8·C_l)·T^-½]
+
+    The clip's bias is at most C_u²·M_g²/(4·t^¼); a quarter of the descent pays for it.
+    """
+    rise = (c.M_f - c.f_star) / alpha0 * T ** (eta - 1)
+    bias = (c.C_u * c.M_g) ** 4 / (8 * c.C_l) * T**-0.5
+    return 4 / c.C_l * (rise + _noise(c, alpha0, eta, T) + bias)
+
+
 def theorem_41_without_ceiling(
     c: Constants, *, alpha0: float, eta: float, T: int, f_1: float
 ) -> float:

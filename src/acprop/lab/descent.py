@@ -17,7 +17,7 @@ import numpy as np
 from acprop.lab.methods import Method, advance
 from acprop.lab.nonconvex import Floats, NonConvex
 from acprop.reference import Hyper, State
-from acprop.rule import PAPER, Rule
+from acprop.rule import PAPER, Clip, Rule
 
 SECTION_4 = replace(PAPER, name="section 4", eps_placement="outside")
 
@@ -38,6 +38,7 @@ class Settings:
     amsgrad: bool = False
     seeds: int = 16
     seed: int = 0
+    clip: Clip = None
 
     def __post_init__(self) -> None:
         for name in ("alpha0", "eps"):
@@ -60,11 +61,15 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Walk:
-    """squared: ‖∇f(x_t)‖² as [t, seed]. A_min, A_max: of all t, seeds and elements."""
+    """squared: ‖∇f(x_t)‖² as [t, seed]. A_min, A_max: of all t, seeds and elements.
+
+    n_clipped: how many elements of how many steps were cut to the clip.
+    """
 
     squared: Floats
     A_min: float
     A_max: float
+    n_clipped: int = 0
 
     @property
     def averages(self) -> Floats:
@@ -76,11 +81,11 @@ class Walk:
 def walk(problem: NonConvex, method: Method, h: Settings) -> Walk:
     """Run the method from x0, once for each seed."""
     rng = np.random.default_rng(h.seed)
-    hyper = Hyper(h.beta1, h.beta2, h.eps, amsgrad=h.amsgrad, axis=())
+    hyper = Hyper(h.beta1, h.beta2, h.eps, amsgrad=h.amsgrad, clip=h.clip, axis=())
     x = np.tile(np.array(problem.x0), (h.seeds, 1))
     state = State()
     squared = np.empty((h.steps, h.seeds))
-    A_min, A_max = np.inf, 0.0
+    A_min, A_max, n_clipped = np.inf, 0.0, 0
     for t in range(1, h.steps + 1):
         gradient = problem.gradient(x)
         squared[t - 1] = np.sum(gradient**2, axis=-1)
@@ -88,8 +93,11 @@ def walk(problem: NonConvex, method: Method, h: Settings) -> Walk:
         new, d = advance(method, SECTION_4, state, g, hyper)
         A = preconditioner(method, state, new, hyper)
         A_min, A_max = min(A_min, float(np.min(A))), max(A_max, float(np.max(A)))
+        if h.clip is not None:
+            bound = t**0.25 if isinstance(h.clip, str) else h.clip
+            n_clipped += int(np.sum(np.abs(d) == bound))
         state, x = new, x - h.alpha0 * t**-h.eta * d
-    return Walk(squared, A_min, A_max)
+    return Walk(squared, A_min, A_max, n_clipped)
 
 
 def preconditioner(method: Method, old: State, new: State, h: Hyper) -> Floats:

@@ -14,14 +14,12 @@ from acprop.lab.problems import dense, sparse
 from acprop.lab.regions import regions
 from acprop.lab.simulate import trajectory
 from acprop.lab.trajectories import (
-    NO_KICK,
     delays,
     over_a_few_periods,
     paper_trajectories,
     sparse_moments,
 )
 from acprop.records import Record, Surface
-from acprop.rule import PAPER
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +101,13 @@ FIGURES = {
             "trajectories-dense",
             "Fig. 2",
             "Trajectories on Eq. 1, x* = -1.",
-            lambda: [paper_trajectories("dense", c) for c in (PAPER, NO_KICK)],
+            lambda: [paper_trajectories("dense", kick=k) for k in (True, False)],
         ),
         Figure(
             "trajectories-sparse",
             "Fig. 5",
             "Trajectories on Eq. 2, x* = 0.",
-            lambda: [paper_trajectories("sparse", c) for c in (PAPER, NO_KICK)],
+            lambda: [paper_trajectories("sparse", kick=k) for k in (True, False)],
         ),
         Figure(
             "adashift-delays",

@@ -9,7 +9,8 @@ The family is `acprop.reference`. The others have no fine print, so no conventio
 
 with AVAGrad's v_0 = 0 and its mean over the tensor (Savarese et al. 2019), and ADOPT's
 v_1 = g_1², d_1 = 0 (Taniguchi et al. 2024); m and v are the running means
-of g and g² of Section 2.1.
+of g and g² of Section 2.1. "acprop-momentum" divides m_t; "acprop-momentum-u" is the
+running mean of u_t = g_t/√s_{t-1}, as ADOPT's.
 """
 
 from dataclasses import dataclass
@@ -24,12 +25,17 @@ from acprop.rule import Convention, Rule
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """rule: a cell of Table 1, or "sgd", "avagrad", "adopt". eps: its own default."""
+    """rule: a cell of Table 1, or "sgd", "avagrad", "adopt".
+
+    eps: the default of a method that has no convention.
+    momentum: μ of M_t = μ·M_{t-1} + (1 - μ)·d_t, the mean of the family's directions.
+    """
 
     name: str
     rule: Rule | Literal["sgd", "avagrad", "adopt"]
     amsgrad: bool = False
     eps: float | None = None
+    momentum: float = 0.0
 
     @property
     def is_family(self) -> bool:
@@ -47,6 +53,7 @@ METHODS = {
         Method("adabelief", rules.ADABELIEF),
         Method("rmsprop-centered", rules.RMSPROP_CENTERED),
         Method("acprop-momentum", rules.ACPROP_MOMENTUM),
+        Method("acprop-momentum-u", rules.ACPROP, momentum=0.9),
         Method("amsgrad", rules.ADAM, amsgrad=True),
         Method("avagrad", "avagrad", eps=0.1),
         Method("adopt", "adopt", eps=1e-6),
@@ -64,12 +71,25 @@ def method(name: str) -> Method:
 
 
 def advance(
-    method: Method, convention: Convention, state: State, g: Array, h: Hyper
+    method: Method,
+    convention: Convention,
+    state: State,
+    g: Array,
+    h: Hyper,
+    *,
+    kick: bool = True,
 ) -> tuple[State, Array]:
-    """Take the gradient g_t; return the new state and the direction d_t."""
+    """Take the gradient g_t; return the new state and the direction d_t.
+
+    kick: False makes that 0 while the second moment of a rule has seen nothing.
+    """
     if isinstance(method.rule, Rule):
-        h = h._replace(amsgrad=method.amsgrad or h.amsgrad)
-        return step(method.rule, convention, state, g, h)
+        h = h._replace(amsgrad=method.amsgrad or h.amsgrad, momentum=method.momentum)
+        state, d = step(method.rule, convention, state, g, h)
+        if not kick and state.t <= method.rule.delay:
+            d = np.zeros_like(d)
+            state = state._replace(M=d)
+        return state, d
     g = np.asarray(g, np.float64)
     if h.eps is None:
         h = h._replace(eps=method.eps)

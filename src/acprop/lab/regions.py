@@ -17,7 +17,6 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acprop.lab.drift import drift
 from acprop.lab.methods import Method
@@ -89,25 +88,26 @@ def _region(
     problems: Sequence[Problem], sweep: Sweep, method: Method, engine: Engine
 ) -> Region:
     far = distances(problems, sweep, engine=engine)[0]
-    best: NDArray[np.intp] = np.argmin(far, axis=0)
-    nearest: Floats = np.min(far, axis=0)
-    toward: Floats = drifts(problems, sweep, method)
-    cells: list[Cell] = []
-    for i, j in product(range(len(problems)), range(len(sweep.beta2))):
-        distance = float(nearest[i, j])
-        converged, right = distance < CONVERGED, bool(toward[i, j] > 0)
-        lost = "undecided" if right else "not converged"
-        cells.append(
-            Cell(
-                period=problems[i].period,
-                beta2=sweep.beta2[j],
-                finite="converged" if converged else lost,
-                best_alpha0=sweep.alpha0[int(best[i, j])],
-                distance=distance,
-                drift=float(toward[i, j]),
-                asymptotic="converges" if right else "diverges",
-            )
+    best: list[int] = np.argmin(far, axis=0).ravel().tolist()
+    nearest: list[float] = np.min(far, axis=0).ravel().tolist()
+    toward: list[float] = drifts(problems, sweep, method).ravel().tolist()
+    plane = product([problem.period for problem in problems], sweep.beta2)
+    cells = [
+        Cell(
+            period,
+            beta2,
+            "converged"
+            if distance < CONVERGED
+            else ("undecided" if d > 0 else "not converged"),
+            sweep.alpha0[k],
+            distance,
+            d,
+            "converges" if d > 0 else "diverges",
         )
+        for (period, beta2), k, distance, d in zip(
+            plane, best, nearest, toward, strict=True
+        )
+    ]
     return Region(
         problem=problems[0].name,
         optimizer=method.name,

@@ -31,6 +31,8 @@ class Sweep:
     eta: the learning rate of step t is alpha0·t^-eta.
     tail: over how many of the last steps the distance is averaged.
     eps: None takes the convention's own, or the method's if it has no conventions.
+    kick: False keeps x where it is while s has seen nothing. Algorithm 2 divides by √ε
+        there, which throws x to an end.
     """
 
     methods: tuple[Method, ...]
@@ -42,6 +44,7 @@ class Sweep:
     steps: int = 10_000
     tail: int = 1_000
     eta: float = 0.5
+    kick: bool = True
 
     def __post_init__(self) -> None:
         for name, beta in (("beta1", (self.beta1,)), ("beta2", self.beta2)):
@@ -101,12 +104,12 @@ def _distances_numpy(
     alpha0 = np.array(sweep.alpha0)[:, None, None]
     beta2 = np.array(sweep.beta2)
     h = Hyper(beta1=sweep.beta1, beta2=beta2, eps=sweep.eps, axis=())
-    state = State(n=np.zeros((len(problems), 1)))
+    state = State()
     x = np.full((len(sweep.alpha0), len(problems), len(beta2)), first.x0)
     far = np.zeros_like(x)
     for t in range(1, sweep.steps + 1):
         g = cycles[starts + t % periods][:, None]
-        state, d = advance(method, sweep.convention, state, g, h)
+        state, d = advance(method, sweep.convention, state, g, h, kick=sweep.kick)
         x = np.clip(x - alpha0 * (t**-sweep.eta * d), first.lo, first.hi)
         if t > sweep.steps - sweep.tail:
             far += np.abs(x - first.x_star)
@@ -117,18 +120,21 @@ def _has_native(sweep: Sweep) -> bool:
     return all(_native_rule(m) for m in sweep.methods) and native.load() is not None
 
 
-def _native_rule(method: Method) -> tuple[bool, int, bool] | None:
+def _native_rule(method: Method) -> native.SweepRule | None:
     """What the C code calls a rule, if it has this one."""
     rule = method.rule
     if not isinstance(rule, Rule) or method.amsgrad:
         return None
     if rule.delay > 1 or rule.reduction is not None:
         return None
-    return rule.centered, rule.delay, rule.numerator == "m"
+    return rule.centered, rule.delay, rule.numerator == "m", method.momentum
 
 
 def _distances_native(problem: Problem, sweep: Sweep) -> Floats:
     convention = sweep.convention
+    place = convention.eps_placement
+    eps = convention.eps if sweep.eps is None else sweep.eps
+    outside = 0.0 if place == "inside" else eps
     rules = [rule for rule in map(_native_rule, sweep.methods) if rule]
     out = np.empty((len(rules), len(sweep.alpha0), len(sweep.beta2)))
     native.sweep(
@@ -142,20 +148,31 @@ def _distances_native(problem: Problem, sweep: Sweep) -> Floats:
         beta2=sweep.beta2,
         alpha0=sweep.alpha0,
         beta1=sweep.beta1,
-        eps=convention.eps if sweep.eps is None else sweep.eps,
         eta=sweep.eta,
-        kappa=convention.kappa,
-        n0=convention.n0,
-        clamp=convention.clamp,
+        eps_inside=eps if place == "inside" else 0.0,
+        eps_outside=outside,
+        eps_added=eps if place == "accumulated" else 0.0,
+        unseen=_unseen(sweep, eps, outside),
+        clip=convention.clip if isinstance(convention.clip, float | int) else np.inf,
         steps=sweep.steps,
         tail=sweep.tail,
         residual_previous=convention.residual == "previous",
-        eps_placement=native.EPS_PLACEMENTS[convention.eps_placement],
         bias_correction=convention.bias_correction,
-        first_step=native.FIRST_STEPS[convention.first_step],
-        guarded=convention.is_guarded,
+        clip_grows=isinstance(convention.clip, str),
+        zero_over_zero=convention.clip is not None,
     )
     return out
+
+
+def _unseen(sweep: Sweep, eps: float, outside: float) -> float:
+    """What a numerator is multiplied by while s has seen nothing."""
+    if not sweep.kick:
+        return 0.0
+    first = sweep.convention.first_step
+    if first == "divide":
+        den = outside if outside else eps**0.5
+        return 1 / den if den else np.inf
+    return 1.0 if first == "sgd" else 1 / (1 + outside)
 
 
 class Source(Protocol):
@@ -192,6 +209,7 @@ def trajectory(
     eps: float | None = None,
     steps: int = 10_000,
     eta: float = 0.5,
+    kick: bool = True,
 ) -> Trajectory:
     """Run one method once, and keep everything.
 
@@ -201,11 +219,11 @@ def trajectory(
     # A sweep of one, for its checks.
     Sweep((method,), beta1, (beta2,), (alpha0,), eps=eps, steps=steps, tail=1, eta=eta)
     h = Hyper(beta1=beta1, beta2=beta2, eps=eps, axis=())
-    state, x = State(n=np.zeros(())), source.x0
+    state, x = State(), source.x0
     kept = np.empty((5, steps))
     for t in range(1, steps + 1):
         g = source.gradient(t, x)
-        state, d = advance(method, convention, state, g, h)
+        state, d = advance(method, convention, state, g, h, kick=kick)
         x = min(max(x - alpha0 * t**-eta * float(d), source.lo), source.hi)
         kept[:, t - 1] = x, g, d, state.m, state.s
     return Trajectory(*kept)

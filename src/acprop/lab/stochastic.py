@@ -122,7 +122,7 @@ def _walk(
     rng = np.random.default_rng(trial.seed)
     lanes = (len(trial.beta2), trial.seeds)
     alpha0 = np.array(trial.alpha0)[:, None, None]
-    state, h = State(n=np.zeros(lanes)), trial.hyper
+    state, h = State(), trial.hyper
     x = np.full((len(trial.alpha0), *lanes), X0)
     for t in range(1, trial.steps + 1):
         g = problem.draw(rng, (1, trial.seeds))
@@ -156,7 +156,7 @@ def expected_move(
 def states(problem: Stochastic, trial: Trial, name: str = "acprop") -> Iterator[State]:
     """The states of a run, one after each step, with lanes [beta2, seed]."""
     rng = np.random.default_rng(trial.seed)
-    state = State(n=np.zeros((len(trial.beta2), trial.seeds)))
+    state = State()
     for _ in range(trial.steps):
         g = problem.draw(rng, (1, trial.seeds)) + np.zeros((len(trial.beta2), 1))
         state, _ = advance(method(name), trial.convention, state, g, trial.hyper)
@@ -177,7 +177,7 @@ class Drift:
 def drift(problem: Stochastic, trial: Trial, name: str) -> Drift:
     """Average -d_t over the last trial.tail steps, independently for each seed."""
     rng = np.random.default_rng(trial.seed)
-    state = State(n=np.zeros((len(trial.beta2), trial.seeds)))
+    state = State()
     total: Any = 0.0
     for t in range(1, trial.steps + 1):
         g = problem.draw(rng, (1, trial.seeds))

@@ -18,9 +18,6 @@ from acprop.rule import PAPER, Convention, Rule
 from acprop.rule import convention as find_convention
 
 POINTS = 2000  # more than a figure can show
-# Algorithm 2's first step divides by √ε and throws x to an end; without it the drift
-# is what one sees.
-NO_KICK = replace(PAPER, name="paper, first step 0", first_step="stand still")
 
 
 def delayed(name: str, delay: int | None) -> Method:
@@ -121,26 +118,30 @@ def delays(problem: Problem, ns: Sequence[int], **settings: Any) -> Curves:
         problem,
         labelled,
         title=title,
-        convention=NO_KICK,
         name="adashift-delays",
+        kick=False,
         **settings,
     )
 
 
-def paper_trajectories(kind: str, convention: Convention) -> Curves:
-    """Figs. 2 and 5: the family on a cell where only ACProp's kind converges."""
+def paper_trajectories(kind: str, *, kick: bool) -> Curves:
+    """Figs. 2 and 5: the family on a cell where only ACProp's kind converges.
+
+    kick: Algorithm 2's first step divides by √ε and throws x to an end; without it
+        the drift is what one sees.
+    """
     problem, beta1 = (dense(10), 0.5) if kind == "dense" else (sparse(20), 0.9)
     labels = ("Adam", "RMSProp", "AdaBelief", "ACProp")
     labelled = {label: method(label.lower()) for label in labels}
     for n in (1, 10):
         labelled[f"AdaShift, n = {n}"] = delayed("adashift", n)
-    first = "first step 0" if convention is NO_KICK else "Algorithm 2 to the letter"
+    first = "Algorithm 2 to the letter" if kick else "first step 0"
     return runs(
         problem,
         labelled,
         title=f"P = {problem.period}, β1 = {beta1}, β2 = 0.5, {first}",
-        convention=convention,
         name=f"trajectories-{kind}",
+        kick=kick,
         beta1=beta1,
         beta2=0.5,
         alpha0=0.1,

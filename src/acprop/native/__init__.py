@@ -74,10 +74,17 @@ class Settings(ctypes.Structure):
     )
 
 
+# centered, delay, is the numerator m, momentum
+SweepRule = tuple[bool, int, bool, float]
+
+
 class _Rule(ctypes.Structure):
     """acprop_rule of sweep.h."""
 
-    _fields_ = tuple((n, ctypes.c_int32) for n in ("centered", "delay", "momentum"))
+    _fields_ = (
+        *((n, ctypes.c_int32) for n in ("centered", "delay", "divides_mean")),
+        ("momentum", ctypes.c_double),
+    )
 
 
 class _SweepJob(ctypes.Structure):
@@ -94,8 +101,16 @@ class _SweepJob(ctypes.Structure):
         ("alpha0", ctypes.c_void_p),
         ("n_alphas", ctypes.c_int64),
         *(
-            (n, ctypes.c_double)
-            for n in ("beta1", "eps", "eta", "kappa", "n0", "clamp")
+            (name, ctypes.c_double)
+            for name in (
+                "beta1",
+                "eta",
+                "eps_inside",
+                "eps_outside",
+                "eps_added",
+                "unseen",
+                "clip",
+            )
         ),
         ("steps", ctypes.c_int64),
         ("tail", ctypes.c_int64),
@@ -103,10 +118,9 @@ class _SweepJob(ctypes.Structure):
             (name, ctypes.c_int32)
             for name in (
                 "residual_previous",
-                "eps_placement",
                 "bias_correction",
-                "first_step",
-                "guarded",
+                "clip_grows",
+                "zero_over_zero",
             )
         ),
     )
@@ -169,7 +183,7 @@ def sweep(
     out: int,
     *,
     cycle: Iterable[float],
-    rules: Sequence[tuple[bool, int, bool]],
+    rules: Sequence[SweepRule],
     beta2: Iterable[float],
     alpha0: Iterable[float],
     **numbers: float,
@@ -179,7 +193,7 @@ def sweep(
     if library is None:
         raise RuntimeError(f"the native sweep must be there, got none: {why_not()}")
     cycle, beta2, alpha0 = (array("d", values) for values in (cycle, beta2, alpha0))
-    table = (_Rule * len(rules))(*(_Rule(*map(int, rule)) for rule in rules))
+    table = (_Rule * len(rules))(*(_Rule(*rule) for rule in rules))
     job = _SweepJob(
         cycle=cycle.buffer_info()[0],
         period=len(cycle),
@@ -191,7 +205,10 @@ def sweep(
         n_alphas=len(alpha0),
         **numbers,
     )
-    if library.acprop_sweep(ctypes.addressof(job), out):
+    status = library.acprop_sweep(ctypes.addressof(job), out)
+    if status == -2:
+        raise MemoryError("the sweep needs more memory than there is")
+    if status:
         raise ValueError(
             "rules and alpha0 must be at most 16 and 32 with a delay of 0 or 1, "
             f"got {len(rules)} and {len(alpha0)}"

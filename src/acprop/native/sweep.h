@@ -15,7 +15,9 @@
 enum { ACPROP_MAX_RULES = 16, ACPROP_MAX_ALPHAS = 32 };
 
 typedef struct {
-    int32_t centered, delay, momentum; /* delay is 0 or 1 */
+    int32_t centered, delay; /* delay is 0 or 1 */
+    int32_t divides_mean;    /* is the numerator m rather than g? */
+    double momentum;         /* of the mean of directions; 0 is none */
 } acprop_rule;
 
 typedef struct {
@@ -28,14 +30,19 @@ typedef struct {
     int64_t n_beta2;
     const double *alpha0;
     int64_t n_alphas;
-    double beta1, eps, eta; /* the learning rate is alpha0 · t^-eta */
-    double kappa, n0, clamp;
+    double beta1, eta; /* the learning rate is alpha0 · t^-eta */
+    double eps_inside, eps_outside, eps_added; /* to the radicand, its root, stored s */
+    double unseen; /* 1/denominator while s has seen nothing */
+    double clip;   /* bound of |numerator/denominator|; infinite: none */
     int64_t steps, tail;
-    int32_t residual_previous, eps_placement, bias_correction, first_step, guarded;
+    int32_t residual_previous, bias_correction;
+    int32_t clip_grows;     /* the bound is t^¼, whatever `clip` is */
+    int32_t zero_over_zero; /* is that 0? */
 } acprop_sweep_job;
 
 /* For every rule, learning rate and β2 (the last index runs fastest) the mean of
-   |x - x_star| over the last `tail` steps. Returns -1 for a job that does not fit. */
+   |x - x_star| over the last `tail` steps. Returns -1 for a job that does not fit, -2
+   if memory ran out. */
 ACPROP_API int acprop_sweep(const acprop_sweep_job *job, double *distance);
 
 #endif

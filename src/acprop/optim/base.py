@@ -80,6 +80,7 @@ class FamilyOptimizer(Optimizer):
                 group[option] = self.defaults[option]
         elif "momentum" not in group:  # of the first edition, which had no bound
             group["clip"] = "convention"
+            group.setdefault("numerator", "g")
         if group.pop(_OWN_EPS, False):
             group["eps"] = None
         group.update(resolved({**self.defaults, **group}))

@@ -59,7 +59,8 @@ def _spared(model: nn.Module) -> set[str]:
     A model may be wrapped or be part of another: each module names what is below it.
     """
     names: set[str] = set()
-    for owner, module in model.named_modules():
+    modules: list[tuple[str, Any]] = list(model.named_modules())
+    for owner, module in modules:
         ask: Any = getattr(module, "no_weight_decay", None)
         if callable(ask):
             asked: Any = ask()

@@ -22,13 +22,15 @@ class ACProp(FamilyOptimizer):
         s = β2·s + (1 - β2)·(g - m)²              the surprise: centered
 
     That is Algorithm 2 of Zhuang et al. (NeurIPS 2021), `convention="paper"`. Where s
-    is still about 0 it takes a huge step. The default, `convention="guarded"`, corrects
-    the bias of s and bounds every element of the step by a number that grows:
+    is still about 0 it takes a huge step. The default, `convention="guarded"`, divides
+    the mean, as in the paper's appendix, corrects the bias of both, and bounds every
+    element of the step by a number that grows:
 
-        u = g / (√(s/(1 - β2^(t-1))) + ε)         0/0 = 0
+        u = m/(1 - β1^t) / (√(s/(1 - β2^(t-1))) + ε)         0/0 = 0
         x = x - lr·clip(u, ±t^¼)
 
-    Every element is a world of its own: splitting, merging, sharding or flattening
+    `numerator="g"` divides g itself there too, `momentum=0.9` takes the mean of u
+    instead; docs/guard.md compares them. Every element is a world of its own: splitting, merging, sharding or flattening
     tensors changes no bit, and scaling the loss does not change the trajectory.
 
     Args:
@@ -47,7 +49,7 @@ class ACProp(FamilyOptimizer):
         *,
         momentum: float = 0.0,
         delay: int = 1,
-        numerator: Literal["g", "m"] = "g",
+        numerator: Literal["g", "m", "convention"] = "convention",
         **options: Unpack[Keywords],
     ) -> None:
         own = {"momentum": momentum, "delay": delay, "numerator": numerator}
@@ -104,7 +106,7 @@ class AdaShift(FamilyOptimizer):
             None keeps one for each element.
     """
 
-    DEFAULTS: ClassVar[Mapping[str, Any]] = {"centered": False}
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {"centered": False, "numerator": "g"}
 
     def __init__(
         self,

@@ -195,11 +195,12 @@ class Options:
         "by how many steps s lags behind; a larger delay takes the mean of the newest "
         "`delay` gradients as numerator; 0 is synchronous.",
     )
-    numerator: Literal["g", "m"] = option(
-        "g",
+    numerator: Literal["g", "m", "convention"] = option(
+        "convention",
         _of_rule,
-        '"g", the gradient of Algorithm 2, or "m", its running mean, as in the '
-        "momentum variant of the paper's appendix.",
+        'what is divided: "g", the gradient of Algorithm 2; "m", its running mean, as '
+        'in the momentum variant of the paper\'s appendix; or "convention": the mean '
+        "if guarded and without momentum, else the gradient.",
     )
     reduction: Literal["max", "mean"] | None = option(
         None,
@@ -278,25 +279,28 @@ class Keywords(TypedDict, total=False):
 def checked(options: Mapping[str, Any]) -> Group:
     """Check options and return them in the form a checkpoint keeps: plain values.
 
-    ε and the bound may still be the convention's own, see `resolved`.
+    ε, bound and numerator may still be the convention's own, see `resolved`.
     """
     plain = {
         name: f.metadata["check"](name, options.get(name, f.default))
         for name, f in FIELDS.items()
     }
-    rule_of(plain)
+    rule_of(resolved(plain))
     _check_together(plain)
     return plain
 
 
 def resolved(plain: Group) -> Group:
-    """Checked options with the ε and the bound of their convention filled in."""
+    """Checked options with what is left to their convention filled in."""
     convention = rules.convention(plain["convention"])
-    eps, clip = plain["eps"], plain["clip"]
+    eps, clip, numerator = plain["eps"], plain["clip"], plain["numerator"]
+    # A mean of means would lag twice.
+    own = convention.numerator if plain["momentum"] == 0 else "g"
     return {
         **plain,
         "eps": convention.eps if eps is None else eps,
         "clip": convention.clip if clip == "convention" else clip,
+        "numerator": own if numerator == "convention" else numerator,
     }
 
 

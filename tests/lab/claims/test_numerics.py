@@ -87,7 +87,7 @@ def enumerated_moves():
 
 def lab_state():
     trial = stochastic.Trial(beta2=(0.5,), seeds=1, eps=0.04, steps=3, tail=1)
-    state = State(n=np.zeros((1, 1)))
+    state = State()
     for g in (-1.0, 4.0, -1.0):
         state, _ = step(ACPROP, PAPER, state, np.full((1, 1), g), trial.hyper)
     return trial, state

@@ -1,11 +1,22 @@
 """The claims about the periodic problems: what each comes to, and that it can fail."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from acprop.lab.claims import CLAIMS, dense, find, forms, sparse, verify
+from acprop.lab.claims import (
+    CLAIMS,
+    clip,
+    dense,
+    find,
+    forms,
+    momentum_u,
+    sparse,
+    verify,
+)
 from acprop.lab.problems import periodic
-from acprop.rule import AUTHORS
+from acprop.rule import GUARDED
 
 EXPECTED = {
     "lemma-3.1": "holds",
@@ -32,7 +43,13 @@ EXPECTED = {
     "fig-area-sparse-0.95": "holds",
     "adashift-border": "holds",
     "sparse-early-convergence": "holds",
-    "guard-widens": "holds",
+    "clip-falls-silent": "holds",
+    "clip-keeps-the-limit": "holds",
+    "clip-price": "holds",
+    "clip-bias": "holds",
+    "theorem-4.1-clipped": "holds",
+    "momentum-u-keeps-the-drift": "holds",
+    "momentum-u-own-centering": "holds",
     "dense-m": "holds",
     "dense-m-finite": "fails",
     "dense-s": "fails",
@@ -45,7 +62,8 @@ EXPECTED = {
 
 
 def test_the_table_names_every_claim_of_these_files():
-    named = [c.name for part in (dense, sparse, forms) for c in part.CLAIMS]
+    parts = (dense, sparse, clip, momentum_u, forms)
+    named = [c.name for part in parts for c in part.CLAIMS]
     assert named == list(EXPECTED)
 
 
@@ -102,5 +120,31 @@ def test_the_closed_forms_would_fail_if_they_were_off_by_a_little(monkeypatch):
 
 
 def test_the_first_step_claim_would_fail_if_the_kick_stayed(monkeypatch):
-    monkeypatch.setattr(dense, "replace", lambda *_, **__: AUTHORS)
+    protocol = dense.protocol
+    monkeypatch.setattr(
+        dense, "protocol", lambda *n, **kw: protocol(*n, **kw | {"kick": True})
+    )
     assert verify("dense-first-step").verdict == "fails"
+
+
+@pytest.mark.parametrize("claim", ["clip-falls-silent", "clip-keeps-the-limit"])
+def test_a_bound_that_does_not_grow_would_never_fall_silent(claim, monkeypatch):
+    monkeypatch.setattr(clip, "GUARDED", replace(GUARDED, clip=1.0))
+    assert verify(claim).verdict == "fails"
+
+
+def test_without_a_bound_there_would_be_no_price(monkeypatch):
+    monkeypatch.setattr(clip, "GUARDED", clip.UNBOUND)
+    assert verify("clip-price").verdict == "fails"
+
+
+def test_a_smaller_right_side_would_be_too_small(monkeypatch):
+    monkeypatch.setattr(clip, "theorem_41_clipped", lambda *_, T, **__: 1e-3 * T**-0.5)
+    assert verify("theorem-4.1-clipped").verdict == "fails"
+
+
+def test_momentum_would_not_keep_the_drift_with_the_other_centering(monkeypatch):
+    run = momentum_u.simulated
+    monkeypatch.setattr(momentum_u, "simulated", lambda kind, _: run(kind, "M"))
+    assert verify("momentum-u-keeps-the-drift").verdict == "fails"
+    assert verify("momentum-u-own-centering").verdict == "fails"

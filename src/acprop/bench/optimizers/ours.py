@@ -42,7 +42,7 @@ OURS = (
             convention="guarded",
             amsgrad=False,
             delay=1,
-            numerator="g",
+            numerator="convention",
             momentum=0.0,
             clip="convention",
         ),

@@ -133,13 +133,12 @@ def area(beta1: float) -> Finding:
 
 
 def the_first_step_decides() -> Finding:
-    still = replace(PAPER, name="paper, first step 0", first_step="stand still")
     short, long = (
         share(
             regions(
                 "dense",
                 PERIODS["dense"][::6],
-                protocol("acprop", beta1=0.9, convention=still, steps=steps),
+                protocol("acprop", beta1=0.9, kick=False, steps=steps),
             )[0]
         )[0]
         for steps in (10_000, 1_000_000)

@@ -29,6 +29,9 @@ def protocol(
     beta1: float,
     convention: Convention = PAPER,
     steps: int = 10_000,
+    kick: bool = True,
 ) -> Sweep:
     """The protocol of Fig. 1."""
-    return Sweep(methods(*names), beta1, BETA2, convention=convention, steps=steps)
+    return Sweep(
+        methods(*names), beta1, BETA2, convention=convention, steps=steps, kick=kick
+    )

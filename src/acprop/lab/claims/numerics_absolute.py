@@ -36,14 +36,14 @@ def _no_extreme_step_corrected() -> Finding:
         name: _descent(name, "authors").step_sizes.max(axis=0)
         for name in ("acprop", "adabelief")
     }
-    # 3000 steps: at lr = 1e-2 the valley is reached after 1400, at 1e-5 after a million
+    # 3000 steps, where the bound is 7.4; at lr = 1e-2 the valley is reached long before
     guard = descend("acprop", convention=GUARDED, steps=3000).step_sizes.max(axis=0)
     runs["acprop, guarded"] = guard
     wild = descend("acprop", beta1=0.5, beta2=0.25, steps=200).step_sizes.max()
     worst = max(float(steps.max()) for steps in runs.values())
     guarded = float((guard / (1e-5, 1e-2)).max())
     return Finding(
-        "holds" if worst < X0 / 100 and wild > X0 and guarded < 10.01 else "fails",
+        "holds" if worst < X0 / 100 and wild > X0 and guarded < 7.41 else "fails",
         f"at betas (0.9, 0.999) no step is longer than {worst:.2f}, and no guarded one "
         f"than {guarded:.1f}·lr, but at (0.5, 0.25) the authors' code takes one of "
         f"{wild:.0f}",
@@ -132,7 +132,7 @@ CLAIMS = (
         "absolute-no-extreme-step-corrected",
         "ours",
         _NUMERICS,
-        "That is so with an SGD first step or the guard, and β2 = 0.999; small betas "
+        "That is so with an SGD first step or our bound, and β2 = 0.999; small betas "
         "break it",
         _no_extreme_step_corrected,
     ),

@@ -18,15 +18,13 @@ from acprop.lab.limits import log_centered, log_uncentered
 from acprop.lab.methods import METHODS
 from acprop.lab.problems import sparse
 from acprop.lab.regions import regions, share, surprises
-from acprop.rule import ADASHIFT, GUARDED, PAPER, Convention
+from acprop.rule import ADASHIFT, PAPER
 
 SPARSE_PERIODS = WIDE_PERIODS[1:]
 CELLS = len(SPARSE_PERIODS) * len(SOME_BETA1) * len(WIDE_BETA)
 
 
-def right(
-    name: str, *, eps: float | None = 0.0, convention: Convention = PAPER
-) -> np.ndarray:
+def right(name: str) -> np.ndarray:
     """Is the drift right? [period, beta1, beta2] on the wide grid."""
     return np.array(
         [
@@ -34,10 +32,10 @@ def right(
                 drift(
                     sparse(P),
                     METHODS[name],
-                    convention,
+                    PAPER,
                     beta1=beta1,
                     beta2=WIDE_BETA,
-                    eps=eps,
+                    eps=0.0,
                 )
                 > 0
                 for beta1 in SOME_BETA1
@@ -218,18 +216,6 @@ def early_convergence_is_luck() -> Finding:
     )
 
 
-def the_guard_widens_it() -> Finding:
-    plain = right("acprop")
-    guarded = right("acprop", eps=None, convention=GUARDED)
-    lost = int(np.sum(plain & ~guarded))
-    return Finding(
-        "holds" if not lost and np.mean(guarded) > np.mean(plain) else "fails",
-        f"right drift {np.mean(plain):.1%} without the guard, {np.mean(guarded):.1%} "
-        f"with it, and {lost} cells lost",
-        {"plain": float(np.mean(plain)), "guarded": float(np.mean(guarded))},
-    )
-
-
 CLAIMS = (
     Claim(
         "lemma-3.4",
@@ -302,12 +288,5 @@ CLAIMS = (
         "cells of problem 2 that converge at the horizon against their drift do so by "
         "their first step only",
         early_convergence_is_luck,
-    ),
-    Claim(
-        "guard-widens",
-        "ours",
-        "Lemma 3.4",
-        "the guard loses no cell of problem 2 and gains some",
-        the_guard_widens_it,
     ),
 )
