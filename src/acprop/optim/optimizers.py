@@ -30,7 +30,9 @@ class ACProp(FamilyOptimizer):
         x = x - lr·clip(u, ±t^¼)
 
     `numerator="g"` divides g itself there too, `momentum=0.9` takes the mean of u
-    instead; docs/guard.md compares them. Every element is a world of its own: splitting, merging, sharding or flattening
+    instead; docs/guard.md compares them.
+
+    Every element is a world of its own: splitting, merging, sharding or flattening
     tensors changes no bit, and scaling the loss does not change the trajectory.
 
     Args:
