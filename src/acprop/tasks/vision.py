@@ -204,8 +204,10 @@ class VisionSession:
 
     def _logits(self, x: Tensor) -> Tensor:
         kind = self.device.split(":")[0]
-        with torch.autocast(kind, torch.bfloat16, enabled=self.settings.autocast):
-            return self.model(x).float()
+        half = self.settings.autocast
+        with torch.autocast(kind, torch.bfloat16, enabled=half):
+            logits = self.model(x)
+        return logits.float() if half else logits
 
     def _pieces(self) -> list[tuple[Tensor, Tensor]]:
         """This rank's slices of the global batch of this step."""
