@@ -1,16 +1,26 @@
 """The command `acprop`: parse, call one function, print its value.
 
 Bad input ends with exit code 2 and one line on stderr; 1 says that a claim of ours
-failed, or that a run did.
+failed, or that a run did; 130 that it was stopped.
 """
 
 import sys
+
+from acprop.cli import stopping
 
 ADVICE = "acprop's command line needs more packages; run pip install 'acprop[lab]'"
 
 
 def main() -> None:
     """The entry point."""
+    stopping.begin()
+    try:
+        _main()
+    finally:
+        stopping.finish()
+
+
+def _main() -> None:
     try:
         from acprop.cli.app import run
     except ModuleNotFoundError as error:
