@@ -1,6 +1,18 @@
-"""Real data for the tests that need it."""
+"""What tests of many rooms need: real data, and processes that wait for no clock."""
+
+import signal
+import subprocess
+import time
 
 import pytest
+
+# A script starts its background jobs deaf to Ctrl-C; tests that send it need ears.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Not how long something may take, which depends on the machine and on what else it
+# does, but after how long we no longer believe that it will come.
+PATIENCE = 900
 
 
 @pytest.fixture(scope="session")
@@ -12,3 +24,37 @@ def mnist():
         return fetch("mnist", progress=False)
     except DataError as error:
         pytest.skip(f"MNIST cannot be had here: {error}")
+
+
+@pytest.fixture
+def patience():
+    """Seconds to wait for what must come."""
+    return PATIENCE
+
+
+@pytest.fixture
+def until():
+    """Wait until something is so."""
+
+    def wait(is_so):
+        deadline = time.monotonic() + PATIENCE
+        while not is_so():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    return wait
+
+
+@pytest.fixture
+def start():
+    """Begin a process that does not outlive its test, however that ends."""
+    begun = []
+
+    def go(words, **options):
+        begun.append(subprocess.Popen(words, text=True, **options))
+        return begun[-1]
+
+    yield go
+    for process in begun:
+        process.kill()
+        process.communicate()

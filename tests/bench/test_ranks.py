@@ -41,7 +41,6 @@ def start(*words):
         [sys.executable, *map(str, words)],
         capture_output=True,
         text=True,
-        timeout=120,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr

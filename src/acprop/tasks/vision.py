@@ -257,7 +257,7 @@ class VisionSession:
         sums = torch.zeros(2, dtype=torch.float64)
         for i in range(self.rank, -(-n // size), self.world):
             x, y = self.feed.judged(part, slice(i * size, (i + 1) * size))
-            logits, y = self.net(self._prepared(x)).float(), y.to(self.device)
+            logits, y = self.net(self._prepared(x)), y.to(self.device)
             loss = cross_entropy(logits, y, reduction="sum")
             right = (logits.argmax(1) == y).sum()
             sums += torch.tensor([float(loss), float(right)], dtype=torch.float64)
