@@ -1,14 +1,9 @@
 """What tests of many rooms need: real data, and processes that wait for no clock."""
 
-import signal
 import subprocess
 import time
 
 import pytest
-
-# A script starts its background jobs deaf to Ctrl-C; tests that send it need ears.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Not how long something may take, which depends on the machine and on what else it
 # does, but after how long we no longer believe that it will come.

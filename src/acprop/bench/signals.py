@@ -3,7 +3,7 @@
 Python raises KeyboardInterrupt wherever the main thread happens to be: while a pool
 starts a process, in a destructor, which loses it, in the middle of a callback. A loop
 that has something to put in order takes the signal as a flag instead, and looks at it
-when it is ready. A signal that is ignored, as in the background of a script, stays so.
+when it is ready.
 """
 
 import signal
@@ -27,8 +27,7 @@ def noted() -> Generator[Asked]:
         del number, frame
         flag.set()
 
-    heard = [n for n in STOPPING if signal.getsignal(n) is not signal.SIG_IGN]
-    old = {n: signal.signal(n, note) for n in heard}
+    old = {n: signal.signal(n, note) for n in STOPPING}
     try:
         yield flag.is_set
     finally:

@@ -19,10 +19,13 @@ _words = "stopped"
 
 
 def begin() -> None:
-    """From now on a signal ends the process; one that is ignored stays ignored."""
+    """From now on a signal ends the process.
+
+    Also where a script started it in the background, deaf to Ctrl-C: whoever sends the
+    signal there means it.
+    """
     for number in SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _leave)
+        signal.signal(number, _leave)
 
 
 def finish() -> None:
