@@ -17,6 +17,8 @@ from acprop.tasks.data import normalised
 from acprop.tasks.feed import Memory
 from acprop.tasks.vision import VisionSettings, VisionTask, second_moment, settings
 
+from ..bench.wide import ROUNDED, begin_wide
+
 SMALL = {
     "dataset": "mnist",
     "net": "mlp",
@@ -47,37 +49,8 @@ def begin(task, name="acprop", seed=0, **options):
     return task.begin(seed, build(name, {"lr": 1e-3, **options}))
 
 
-# The same sum in another order differs by its rounding, and that depends on the CPU. It
-# hardly grows in 20 steps, unless it carries the input of a ReLU across zero: then the
-# whole gradient of that unit is at stake. In float32 one of 10⁷ inputs is that close to
-# zero, and 20 steps see 10⁶ of them; float64 rounds 10⁹ times finer.
-ROUNDED = 1e-12
-
-
-class Wide:
-    """Stands between a session and its feed: the images in float64."""
-
-    def __init__(self, feed):
-        self.feed = feed
-
-    def __getattr__(self, name):
-        return getattr(self.feed, name)
-
-    def training(self, rows, draw, *, n, part):
-        x, y = self.feed.training(rows, draw, n=n, part=part)
-        return x.double(), y
-
-    def judged(self, part, rows):
-        x, y = self.feed.judged(part, rows)
-        return x.double(), y
-
-
-def begin_wide(task, name="acprop", **options):
-    """A session in float64, to be compared with one that sums in another order."""
-    session = begin(task, name, **options)
-    session.net.double()
-    session.feed = Wide(session.feed)
-    return session
+def wide(task, name="acprop", **options):
+    return begin_wide(task, build(name, {"lr": 1e-3, **options}))
 
 
 def weights(session):
@@ -216,8 +189,8 @@ def test_evaluating_changes_nothing(task):
 @pytest.mark.parametrize("accumulate", [2, 4])
 def test_pieces_of_a_batch_add_up_to_it(task, accumulate):
     """With SGD: an adaptive step would hide a gradient that is n times too large."""
-    whole = begin_wide(task(), "sgd", lr=0.1)
-    parts = begin_wide(task(accumulate=accumulate), "sgd", lr=0.1)
+    whole = wide(task(), "sgd", lr=0.1)
+    parts = wide(task(accumulate=accumulate), "sgd", lr=0.1)
     assert steps(whole, 20) == pytest.approx(steps(parts, 20), rel=ROUNDED)
     for a, b in zip(whole.net.parameters(), parts.net.parameters(), strict=True):
         assert a.dtype == torch.float64
@@ -227,7 +200,7 @@ def test_pieces_of_a_batch_add_up_to_it(task, accumulate):
 def test_the_metrics_are_those_computed_by_hand(task, monkeypatch):
     """Evaluated 64 at a time: three times, and the 8 that are left."""
     monkeypatch.setattr(vision, "EVALUATION_BATCH", 64)
-    session = begin_wide(task(second_moment=True))
+    session = wide(task(second_moment=True))
     spied = copy.deepcopy(session.net)
     for _ in range(2):  # an epoch's sums are its own
         losses, right = [], 0
@@ -313,7 +286,7 @@ def test_autocast_computes_in_bfloat16_and_keeps_float32_weights(task):
 
 def test_channels_last_is_a_layout_and_not_another_network(task):
     plain, other = (
-        begin_wide(task(n_train=128, **WITH_BATCH_NORM, **option))
+        wide(task(n_train=128, **WITH_BATCH_NORM, **option))
         for option in ({}, {"channels_last": True})
     )
     assert weights(plain) == weights(other)
@@ -337,7 +310,7 @@ def test_images_are_resized_in_training_and_in_judging(task):
 
 
 def test_a_compiled_network_learns_what_the_plain_one_does(task):
-    plain, other = begin_wide(task()), begin_wide(task(compile=True))
+    plain, other = wide(task()), wide(task(compile=True))
     assert isinstance(other.model, torch._dynamo.OptimizedModule)
     assert steps(plain, 3) == pytest.approx(steps(other, 3), rel=ROUNDED)
     assert other.net.state_dict().keys() == plain.net.state_dict().keys()
