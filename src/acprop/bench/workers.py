@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, wait
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
@@ -49,6 +49,7 @@ def spread(
     with held() as asked:
         # Nobody writes to it. It ends when we close it, or when we are no more.
         lifeline, end = context.Pipe(duplex=False)
+        others = set(active_children())
         pool = ProcessPoolExecutor(
             min(jobs, len(items)),
             mp_context=context,
@@ -68,6 +69,8 @@ def spread(
                         ended(waiting.pop(future), future)
             except BaseException:
                 end.close()
+                for worker in set(active_children()) - others:
+                    worker.terminate()  # at once, also one that is not ready yet
                 pool.shutdown(cancel_futures=True)
                 raise
 
