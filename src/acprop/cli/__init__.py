@@ -8,7 +8,7 @@ import sys
 
 from acprop.cli import stopping
 
-ADVICE = "acprop's command line needs more packages; run pip install 'acprop[lab]'"
+BENCH = ("bench", "data", "reproduce")  # the commands that need more than the lab does
 
 
 def main() -> None:
@@ -26,5 +26,7 @@ def _main() -> None:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] == "acprop":
             raise
-        sys.exit(f"{ADVICE} ({error.name} is missing)")
+        extra = "bench" if sys.argv[1:2] and sys.argv[1] in BENCH else "lab"
+        advice = f"run pip install 'acprop[{extra}]' ({error.name} is missing)"
+        sys.exit(f"error: the command line needs more packages; {advice}")
     run()
