@@ -8,7 +8,7 @@ import sys
 
 from acprop.cli import stopping
 
-BENCH = ("bench", "data", "reproduce")  # the commands that need more than the lab does
+BENCH = {"bench", "data", "reproduce"}  # the commands that need more than the lab does
 
 
 def main() -> None:
@@ -24,9 +24,10 @@ def _main() -> None:
     try:
         from acprop.cli.app import run
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.split(".")[0] == "acprop":
-            raise
-        extra = "bench" if sys.argv[1:2] and sys.argv[1] in BENCH else "lab"
-        advice = f"run pip install 'acprop[{extra}]' ({error.name} is missing)"
+        package = (error.name or "acprop").split(".")[0]
+        if package == "acprop":
+            raise  # a defect, not an install without an extra
+        extra = "bench" if set(sys.argv[1:2]) & BENCH else "lab"
+        advice = f"run pip install 'acprop[{extra}]' ({package} is missing)"
         sys.exit(f"error: the command line needs more packages; {advice}")
     run()
