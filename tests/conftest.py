@@ -1,12 +1,18 @@
-"""One thread for each process of the tests, and real data where they need it."""
+"""One thread for each process, real data, and processes that wait for no clock."""
 
 import os
+import subprocess
+import time
 
 # Before torch is imported, and for all processes that tests start: threads of several
 # processes that wait for each other on too few cores wait for very long.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
+
+# Not how long something may take, which depends on the machine and on what else it
+# does, but after how long we no longer believe that it will come.
+PATIENCE = 900
 
 
 @pytest.fixture(scope="session")
@@ -18,3 +24,37 @@ def mnist():
         return fetch("mnist", progress=False)
     except DataError as error:
         pytest.skip(f"MNIST cannot be had here: {error}")
+
+
+@pytest.fixture
+def patience():
+    """Seconds to wait for what must come."""
+    return PATIENCE
+
+
+@pytest.fixture
+def until():
+    """Wait until something is so."""
+
+    def wait(is_so):
+        deadline = time.monotonic() + PATIENCE
+        while not is_so():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    return wait
+
+
+@pytest.fixture
+def start():
+    """Begin a process that does not outlive its test, however that ends."""
+    begun = []
+
+    def go(words, **options):
+        begun.append(subprocess.Popen(words, text=True, **options))
+        return begun[-1]
+
+    yield go
+    for process in begun:
+        process.kill()
+        process.communicate()

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from dataclasses import replace
 
@@ -91,21 +90,6 @@ execute([from_plain(plain)], root, jobs=1)
 """
 
 
-@pytest.fixture
-def start():
-    """Begin a process that does not outlive its test, however that ends."""
-    begun = []
-
-    def go(words, **options):
-        begun.append(subprocess.Popen(words, text=True, **options))
-        return begun[-1]
-
-    yield go
-    for process in begun:
-        process.kill()
-        process.communicate()
-
-
 def free(folder):
     try:
         with folder.locked():
@@ -115,22 +99,17 @@ def free(folder):
 
 
 @pytest.mark.usefixtures("mnist")
-def test_workers_do_not_outlive_a_parent_that_was_killed(tmp_path, start):
+def test_workers_do_not_outlive_a_parent_that_was_killed(tmp_path, start, until):
     """Left alone they would hold their runs for ever, and no next call could go on."""
     spec = replace(SPEC, epochs=100_000)
     folder = Store(tmp_path).folder(spec)
     words = [json.dumps(spec.plain()), str(tmp_path)]
     whole = [sys.executable, "-c", ALONE, *words]
     parent = start(whole, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while not folder.metrics():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(folder.metrics)
     assert not free(folder)
     parent.kill()
     parent.wait()
-    while not free(folder):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: free(folder))
     assert folder.status() == "running"
     assert folder.load()["progress"]["step"] > 0

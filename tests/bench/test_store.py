@@ -77,12 +77,12 @@ def test_to_forget_a_run_leaves_nothing_to_resume(folder):
 
 
 HOLD = """
-import sys, time
+import sys
 from pathlib import Path
 from acprop.bench.store import RunFolder
 with RunFolder(Path(sys.argv[1])).locked():
     print("held", flush=True)
-    time.sleep(60)
+    sys.stdin.read()
 """
 
 
@@ -90,6 +90,7 @@ def test_a_second_process_is_refused_until_the_first_is_gone(folder):
     """Even SIGKILL frees the lock: the system holds it, not a file's existence."""
     other = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(folder.path)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -99,6 +100,7 @@ def test_a_second_process_is_refused_until_the_first_is_gone(folder):
         pass
     other.send_signal(signal.SIGKILL)
     other.wait()
+    other.stdin.close()
     other.stdout.close()
     with folder.locked():
         pass

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from typer.testing import CliRunner
@@ -50,21 +49,6 @@ def acprop(*words):
 
 def words(runs, *more):
     return ["run", "vision/mnist-mlp", *SMALL.split(), "--runs", str(runs), *more]
-
-
-@pytest.fixture
-def start():
-    """Begin a process that does not outlive its test, however that ends."""
-    begun = []
-
-    def go(words, **options):
-        begun.append(subprocess.Popen(words, text=True, **options))
-        return begun[-1]
-
-    yield go
-    for process in begun:
-        process.kill()
-        process.communicate()
 
 
 @pytest.fixture
@@ -160,22 +144,21 @@ def test_bad_input_is_one_line_and_exit_code_2(
 
 
 @pytest.mark.usefixtures("mnist")
-def test_ctrl_c_leaves_a_checkpoint_and_a_second_process_is_refused(tmp_path, start):
+def test_ctrl_c_leaves_a_checkpoint_and_a_second_process_is_refused(
+    tmp_path, start, until, patience
+):
     asked = [sys.executable, "-m", "acprop", "bench"]
     asked += words(tmp_path, "--optimizer", "acprop", "--checkpoint-seconds", "0")
     long = [word.replace("n_train=1280", "n_train=10000") for word in asked]
     process = start(long, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.glob("*/checkpoint.pt")):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: list(tmp_path.glob("*/checkpoint.pt")))
     process.send_signal(signal.SIGSTOP)  # it holds the run as long as we look
     other = subprocess.run([*long, "--resume"], capture_output=True, text=True)
     assert other.returncode == 2
     assert "must be free, got one in use by process" in other.stderr
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGCONT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=patience)
     assert process.returncode == 130
     assert "stopped; a checkpoint is in" in said
     again = subprocess.run(long, capture_output=True, text=True)
@@ -225,8 +208,8 @@ def test_a_failed_run_of_a_study_is_named_and_the_others_are_kept(tmp_path):
 
 
 @pytest.mark.usefixtures("mnist", "studies")
-def test_a_study_stopped_by_a_signal_to_it_alone_ends_at_once_and_says_so(
-    tmp_path, start
+def test_a_study_stopped_by_a_signal_to_it_alone_ends_and_says_so(
+    tmp_path, start, until, patience
 ):
     """No run that waits for a worker may begin: at full size it would take hours."""
     file = tmp_path / "studies" / "vision" / "tiny.toml"
@@ -235,12 +218,9 @@ def test_a_study_stopped_by_a_signal_to_it_alone_ends_at_once_and_says_so(
     asked = ["study", "vision/tiny", "--runs", str(tmp_path / "runs"), "--jobs", "1"]
     whole = [sys.executable, "-m", "acprop", "bench", *asked]
     process = start(whole, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.glob("runs/*/metrics.jsonl")):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: list(tmp_path.glob("runs/*/metrics.jsonl")))
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=patience)
     assert process.returncode == 130
     assert "stopped; call it again and it goes on where it was" in said
     assert "Traceback" not in said

@@ -54,6 +54,20 @@ def acprop_without(missing, *words):
     return subprocess.run(said, capture_output=True, text=True)
 
 
+@pytest.mark.parametrize("missing", ["typer", "rich", "numpy"])
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [("", "lab"), ("--help", "lab"), ("lab limits", "lab"), ("bench studies", "bench")],
+)
+def test_without_any_extra_one_line_says_which_to_install(missing, words, extra):
+    """The optimizer needs torch alone; whoever tries the command is told the rest."""
+    said = acprop_without([missing], *words.split())
+    assert said.returncode == 1
+    advice = f"run pip install 'acprop[{extra}]' ({missing} is missing)"
+    assert said.stderr == f"error: the command line needs more packages; {advice}\n"
+    assert said.stdout == ""
+
+
 # Without pydantic, which newer versions of typer bring with them.
 BENCH = ("jinja2", "PIL", "platformdirs", "pooch", "pytorch_optimizer")
 

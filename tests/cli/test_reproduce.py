@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from typer.testing import CliRunner
@@ -59,21 +58,6 @@ def cache(tmp_path, monkeypatch, mnist):
     (tmp_path / "cache" / "mnist").symlink_to(mnist)
     monkeypatch.setenv("ACPROP_DATA", str(tmp_path / "cache"))
     monkeypatch.delenv("ACPROP_DATA_FROM", raising=False)
-
-
-@pytest.fixture
-def start():
-    """Begin a process that does not outlive its test, however that ends."""
-    begun = []
-
-    def go(words, **options):
-        begun.append(subprocess.Popen(words, text=True, **options))
-        return begun[-1]
-
-    yield go
-    for process in begun:
-        process.kill()
-        process.communicate()
 
 
 @pytest.fixture
@@ -176,8 +160,10 @@ def test_without_data_it_says_how_to_give_it_does_the_rest_and_fails(
 
 
 @pytest.mark.usefixtures("offline")
-def test_interrupted_in_the_middle_the_next_call_goes_on(tmp_path, shelf, start):
-    shelf("long", epochs=20)
+def test_interrupted_in_the_middle_the_next_call_goes_on(
+    tmp_path, shelf, start, until, patience
+):
+    shelf("long", epochs=40)
     out = tmp_path / "out"
     words = ["reproduce", "--only", "vision/long", "--out", str(out), "--jobs", "1"]
     process = start(
@@ -186,12 +172,9 @@ def test_interrupted_in_the_middle_the_next_call_goes_on(tmp_path, shelf, start)
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 90
-    while not list(out.glob("runs/*/metrics.jsonl")):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: list(out.glob("runs/*/metrics.jsonl")))
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=patience)
     assert process.returncode == 130
     assert "call it again and it goes on" in said
     assert "Traceback" not in said

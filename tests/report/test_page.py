@@ -239,7 +239,7 @@ def screenshot(page, picture, profile, *flags):
         f"--user-data-dir={profile}", f"--screenshot={picture}",
         "--window-size=600,900", *flags, page.as_uri(),
     ]  # fmt: skip
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True)
     return matplotlib.image.imread(picture)
 
 
@@ -274,8 +274,6 @@ def test_a_phone_need_not_scroll_sideways(path, tmp_path):
         "--disable-component-update", "--allow-file-access-from-files",
         f"--user-data-dir={tmp_path}", "--dump-dom", frame.as_uri(),
     ]  # fmt: skip
-    said = subprocess.run(
-        command, check=True, capture_output=True, timeout=60, text=True
-    )
+    said = subprocess.run(command, check=True, capture_output=True, text=True)
     frame.unlink()
     assert "<title>0 too wide</title>" in said.stdout

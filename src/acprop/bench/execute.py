@@ -1,28 +1,26 @@
 """Many runs on one machine: one process for each core, one thread in each.
 
 Runs of small networks gain nothing from a second thread and everything from a second
-process. Workers resume what they find and say how far they are through a queue. Stopped
-by Ctrl-C, or left alone by a parent that was killed, they write a checkpoint and end.
+process. Workers resume what they find and say how far they are through a queue.
 """
 
 import math
 import os
 import queue
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from acprop.bench.spec import RunSpec, from_plain
+from acprop.bench.spec import RunSpec
 from acprop.bench.store import RunInUseError, Store
 from acprop.bench.studies import Planned
+from acprop.bench.workers import spread
 from acprop.records import RunRecord
 
 Plain = dict[str, Any]
@@ -51,54 +49,28 @@ class _Reporter:
         if now - self.last > _REPORT_EVERY or step == total:
             self.last = now
             _said.put((self.run, step / total))
-            if _stop.is_set():
-                signal.raise_signal(signal.SIGINT)  # the loop writes a checkpoint
 
     def epoch(self, entry: Plain) -> None:
         del entry
 
 
-# What a worker was given: the queue to its parent, and the event that ends all runs.
-_said: Any = None
-_stop: Any = None
+_said: Any = None  # what a worker was given: the queue to its parent
 
 
-def _prepare_worker(said: Any, stop: Any) -> None:
-    global _said, _stop
-    _said, _stop = said, stop
+def _prepare_worker(said: Any) -> None:
+    global _said
+    _said = said
     said.cancel_join_thread()  # what nobody reads any more must not keep us
-    # A terminal sends Ctrl-C to all of us. During a run the loop takes it; between
-    # runs only the parent does, and it says so through the event.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    leave_with_parent()
     import torch
 
     torch.set_num_threads(1)
 
 
-def leave_with_parent() -> None:
-    """End this worker when its parent is gone; a pool's workers would wait for ever."""
-    parent = parent_process()
-    if parent is None:
-        return
-
-    def watch() -> None:
-        connection.wait([parent.sentinel])
-        while True:  # a run in work writes its checkpoint first; the next one ends us
-            os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(_REPORT_EVERY)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _work(plain: Plain, root: str, study: str) -> tuple[str, str]:
+def _work(spec: RunSpec, root: str, study: str) -> tuple[str, str]:
     from acprop.bench.run import run
     from acprop.bench.tasks import prepare
 
-    spec = from_plain(plain)
     store = Store(Path(root))
-    if _stop.is_set():
-        return "interrupted", _STOPPED
     if store.finished(spec):
         return store.folder(spec).status() or "", ""
     try:
@@ -184,33 +156,26 @@ def execute_planned(
 
 
 def _spread(
-    work: Callable[[Plain], tuple[str, str]],
+    work: Callable[[RunSpec], tuple[str, str]],
     todo: list[RunSpec],
     jobs: int,
     on_progress: Callable[[str, float], None] | None,
     note: Callable[[Outcome], None],
 ) -> None:
-    context = get_context("spawn")
-    said, stop = context.Queue(), context.Event()
-    with ProcessPoolExecutor(
-        min(jobs, len(todo)),
-        mp_context=context,
-        initializer=_prepare_worker,
-        initargs=(said, stop),
-    ) as pool:
-        waiting = {pool.submit(work, spec.plain()): spec for spec in todo}
-        try:
-            while waiting:
-                done, _ = wait(waiting, timeout=0.2, return_when="FIRST_COMPLETED")
-                _pass_on(said, on_progress)
-                for future in done:
-                    note(Outcome(waiting.pop(future), *_ended(future)))
-        except BaseException:
-            # Runs in work write their checkpoints; those that wait in the pool's own
-            # queue, which cannot be cancelled, see the event and do not begin.
-            stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+    said = get_context("spawn").Queue()
+
+    def ended(spec: RunSpec, future: Future[tuple[str, str]]) -> None:
+        _pass_on(said, on_progress)  # what it said before it ended comes first
+        note(Outcome(spec, *_ended(future)))
+
+    spread(
+        work,
+        todo,
+        jobs,
+        ended,
+        prepare=(_prepare_worker, said),
+        meanwhile=partial(_pass_on, said, on_progress),
+    )
 
 
 def _pass_on(said: Any, on_progress: Callable[[str, float], None] | None) -> None:

@@ -6,11 +6,9 @@ checkpoint to the same bits; a NaN or infinite loss ends it as a result.
 
 import hashlib
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, cast
 
@@ -18,6 +16,7 @@ import torch
 
 from acprop.bench import ranks
 from acprop.bench.schedules import schedule
+from acprop.bench.signals import noted
 from acprop.bench.spec import RunSpec
 from acprop.bench.store import RunFolder, commit, machine
 from acprop.tasks.task import OptimizerFactory, Session, Task
@@ -76,7 +75,7 @@ def run(
             stack.enter_context(folder.locked())
             _check_beginning(folder, resume=resume)
         ranks.wait()
-        stopping = stack.enter_context(_signals())
+        stopping = stack.enter_context(noted())
         session = task.begin(spec.seed, optimizer)
         progress = _restore(folder, session) if resume else Progress()
         if ranks.is_first() and not progress.step:
@@ -103,26 +102,6 @@ def _restore(folder: RunFolder, session: Session) -> Progress:
         return Progress()
     session.load_state_dict(saved["session"])
     return Progress(**saved["progress"])
-
-
-@contextmanager
-def _signals() -> Generator[Callable[[], bool]]:
-    """Turn Ctrl-C and a request to terminate into a flag that a step can ask for."""
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set
-        return
-
-    def ask(number: int, frame: object) -> None:
-        del number, frame
-        asked.set()
-
-    old = {n: signal.signal(n, ask) for n in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield asked.is_set
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
 
 
 def digest(state: Any) -> str:

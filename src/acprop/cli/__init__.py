@@ -1,20 +1,33 @@
 """The command `acprop`: parse, call one function, print its value.
 
 Bad input ends with exit code 2 and one line on stderr; 1 says that a claim of ours
-failed, or that a run did.
+failed, or that a run did; 130 that it was stopped.
 """
 
 import sys
 
-ADVICE = "acprop's command line needs more packages; run pip install 'acprop[lab]'"
+from acprop.cli import stopping
+
+BENCH = {"bench", "data", "reproduce"}  # the commands that need more than the lab does
 
 
 def main() -> None:
     """The entry point."""
+    stopping.begin()
+    try:
+        _main()
+    finally:
+        stopping.finish()
+
+
+def _main() -> None:
     try:
         from acprop.cli.app import run
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.split(".")[0] == "acprop":
-            raise
-        sys.exit(f"{ADVICE} ({error.name} is missing)")
+        package = (error.name or "acprop").split(".")[0]
+        if package == "acprop":
+            raise  # a defect, not an install without an extra
+        extra = "bench" if set(sys.argv[1:2]) & BENCH else "lab"
+        advice = f"run pip install 'acprop[{extra}]' ({package} is missing)"
+        sys.exit(f"error: the command line needs more packages; {advice}")
     run()

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from acprop.cli import show
+from acprop.cli import show, stopping
 
 app = typer.Typer(
     help="Real networks on real data: the paper's experiments at any scale.",
@@ -101,9 +101,10 @@ def study(
     json: Json = False,
 ) -> None:
     """All runs of a study; what is done already is not done again."""
-    from acprop.cli.study import run_study
+    with stopping.saying("stopped; call it again and it goes on where it was"):
+        from acprop.cli.study import run_study
 
-    raise typer.Exit(run_study(name, scale, runs, jobs=jobs, out=out, json=json))
+        raise typer.Exit(run_study(name, scale, runs, jobs=jobs, out=out, json=json))
 
 
 @app.command()

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from acprop.cli import show
+from acprop.cli import show, stopping
 from acprop.cli.axes import inside, numbers, whole, words
 from acprop.lab.simulate import Sweep
 from acprop.records import Record
@@ -44,9 +44,10 @@ def verify(
     ] = None,
 ) -> None:
     """Check every lemma, theorem and toy figure; exit 1 if a claim of ours fails."""
-    from acprop.cli.verify import verify_claims
+    with stopping.saying("stopped"):
+        from acprop.cli.verify import verify_claims
 
-    raise typer.Exit(verify_claims(claims, json=json, out=out))
+        raise typer.Exit(verify_claims(claims, json=json, out=out))
 
 
 @app.command()

@@ -3,16 +3,15 @@
 import hashlib
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
-from typing import TypeVar
 
-from acprop.bench.execute import execute_planned, leave_with_parent
+from acprop.bench.execute import execute_planned
 from acprop.bench.studies import Planned, Study
 from acprop.bench.tasks import dataset_of
+from acprop.bench.workers import spread
 from acprop.lab.claims import CLAIMS, verify
 from acprop.lab.figures import FIGURES
 from acprop.records import RunRecord, StudyRecord, Verdict, read, write
@@ -72,9 +71,12 @@ def claims(folder: Folder, jobs: int, advance: Advance) -> list[Verdict]:
     """Check what has not been checked by this version."""
     todo = [name for name in CLAIMS if not folder.verdict(name).exists()]
     advance("claims", CLAIM_SECONDS * (len(CLAIMS) - len(todo)))
-    for name, verdict in _spread(verify, todo, jobs):
-        write(folder.verdict(name), [verdict])
+
+    def checked(name: str, verdict: Future[Verdict]) -> None:
+        write(folder.verdict(name), [verdict.result()])
         advance("claims", CLAIM_SECONDS)
+
+    spread(verify, todo, jobs, checked)
     found = [next(read(folder.verdict(name))) for name in CLAIMS]
     return [verdict for verdict in found if isinstance(verdict, Verdict)]
 
@@ -85,8 +87,13 @@ def figures(
     """Draw what has not been drawn: name, place, caption and path within the folder."""
     todo = [name for name in FIGURES if not folder.figure(name).exists()]
     advance("figures", FIGURE_SECONDS * (len(FIGURES) - len(todo)))
-    for _ in _spread(_Draw(folder), todo, jobs):
+
+    def drawn(name: str, nothing: Future[None]) -> None:
+        del name
+        nothing.result()
         advance("figures", FIGURE_SECONDS)
+
+    spread(_Draw(folder), todo, jobs, drawn)
     return [
         (f.name, f.place, f.caption, f"figures/{f.name}.png") for f in FIGURES.values()
     ]
@@ -102,25 +109,6 @@ class _Draw:
         write(records, made.make())
         title = f"{made.caption} ({made.place})"
         draw(list(read(records)), self.folder.figure(name), title=title)
-
-
-T = TypeVar("T")
-
-
-def _spread(
-    work: Callable[[str], T], names: Sequence[str], jobs: int
-) -> Iterator[tuple[str, T]]:
-    """One process for each job; results as they come."""
-    with ProcessPoolExecutor(
-        jobs, mp_context=get_context("spawn"), initializer=leave_with_parent
-    ) as pool:
-        futures = {pool.submit(work, name): name for name in names}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
 
 
 @dataclass(slots=True)

@@ -17,13 +17,11 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from acprop.cli import show
+from acprop.cli import show, stopping
 from acprop.records import Verdict
 
 if TYPE_CHECKING:
     from acprop.cli.parts import StudyResult
-
-INTERRUPTED = 130
 
 
 def reproduce(
@@ -39,11 +37,8 @@ def reproduce(
     """Check every claim, draw every toy figure, run every study, write one page."""
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs must be 1 or more, got {jobs}")
-    try:
+    with stopping.saying("stopped; call it again and it goes on where it was"):
         raise typer.Exit(_reproduce(scale, only, out, jobs or os.cpu_count() or 1))
-    except KeyboardInterrupt:
-        show.errors.print("stopped; call it again and it goes on where it was")
-        raise typer.Exit(INTERRUPTED) from None
 
 
 def _parts(only: str | None, names: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ from rich.progress import (
 from acprop.bench.execute import execute_planned
 from acprop.bench.studies import library
 from acprop.cli import show
-from acprop.cli.train import INTERRUPTED, summary
+from acprop.cli.train import summary
 from acprop.records import Record, to_json, write
 
 
@@ -40,14 +40,9 @@ def run_study(
             shares[run] = max(share, shares.get(run, 0.0))
             bar.update(row, completed=sum(shares.values()))
 
-        try:
-            done, missing = execute_planned(
-                planned, runs, study=name, scale=scale, jobs=jobs, on_progress=heard
-            )
-        except KeyboardInterrupt:
-            bar.stop()
-            typer.echo("stopped; call it again and it goes on where it was", err=True)
-            return INTERRUPTED
+        done, missing = execute_planned(
+            planned, runs, study=name, scale=scale, jobs=jobs, on_progress=heard
+        )
     records: list[Record] = [
         study.record(scale, [record.run for record in done], missing),
         *done,

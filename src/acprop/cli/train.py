@@ -23,10 +23,10 @@ from acprop.bench.store import RunFolder, Store
 from acprop.bench.studies import library
 from acprop.bench.tasks import prepare
 from acprop.cli import show
+from acprop.cli.stopping import INTERRUPTED
 from acprop.records import RunRecord, to_json
 
 Plain = dict[str, Any]
-INTERRUPTED = 130  # as the shell counts a Ctrl-C
 
 
 @dataclass(frozen=True, slots=True)

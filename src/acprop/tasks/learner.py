@@ -131,9 +131,10 @@ class Learner:
             loss.backward(create_graph=True)
 
     def _logits(self, x: Tensor) -> Tensor:
-        kind = self.device.split(":")[0]
-        with torch.autocast(kind, torch.bfloat16, enabled=self.options.autocast):
-            return self.model(x).float()
+        kind, half = self.device.split(":")[0], self.options.autocast
+        with torch.autocast(kind, torch.bfloat16, enabled=half):
+            logits = self.model(x)
+        return logits.float() if half else logits
 
     @torch.no_grad()
     def judge(
@@ -149,7 +150,7 @@ class Learner:
         sums = torch.zeros(n_sums, dtype=torch.float64)
         for i in range(self.rank, n_batches, self.world):
             x, y = batch(i)
-            sums += judgement(self.net(x).float(), y)
+            sums += judgement(self.net(x), y)
         return _total(sums)
 
     def agree_on_buffers(self) -> None:

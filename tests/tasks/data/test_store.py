@@ -21,14 +21,14 @@ WAIT = f'echo x >> "$here/calls"; echo > "$here/begun"; cat "$here/go"; {PACK}'
 
 
 @pytest.fixture(autouse=True)
-def patience():
+def no_longer(patience):
     """A pipe to a process that is not there would wait for ever."""
 
     def enough(*_):
         raise TimeoutError
 
     before = signal.signal(signal.SIGALRM, enough)
-    signal.alarm(60)
+    signal.alarm(patience)
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,97 @@
+"""A command that is interrupted: one line and exit code 130, whenever it comes."""
+
+import subprocess
+import sys
+
+import pytest
+
+# The command is whatever `run` does; everything around it is as it is.
+AROUND = """
+import atexit, os, signal, sys, time, types
+from acprop.cli import main, stopping
+
+def interrupt(*_):
+    signal.raise_signal(NUMBER)
+
+def run():
+    BODY
+
+app = types.ModuleType("acprop.cli.app")
+app.run = run
+sys.modules["acprop.cli.app"] = app
+main()
+"""
+
+MOMENTS = {
+    "plainly": """
+    interrupt()
+""",
+    "where every error is caught": """
+    try:
+        interrupt()
+    except BaseException:
+        pass
+""",
+    "in a destructor, which loses errors": """
+    class Late:
+        __del__ = interrupt
+    Late()
+""",
+    "where an error is wrapped in another": """
+    try:
+        interrupt()
+    except BaseException as error:
+        raise ImportError("initialisation failed") from error
+""",
+    "while another error is dealt with": """
+    try:
+        1 / 0
+    except ZeroDivisionError:
+        interrupt()
+    finally:
+        interrupt()
+""",
+    "in the middle of a write": """
+    class Slow:
+        def __str__(self):
+            interrupt()
+    print(Slow(), file=sys.stderr)
+""",
+    "where it was held back": """
+    import typer
+    from acprop.bench.signals import held
+    app = typer.Typer()
+    @app.command()
+    def command():
+        with stopping.saying("stopped"), held():
+            interrupt()
+            raise RuntimeError("a broken pool")
+    app([])
+""",
+}
+
+
+def run(body, number):
+    text = AROUND.replace("BODY", body.strip()).replace("NUMBER", number)
+    words = [sys.executable, "-c", text]
+    return subprocess.run(words, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("number", ["signal.SIGINT", "signal.SIGTERM"])
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_the_answer_is_one_line_and_130(moment, number):
+    said = run(MOMENTS[moment], number)
+    assert (said.returncode, said.stderr) == (130, "stopped\n")
+
+
+def test_a_command_says_in_its_own_words_that_it_can_go_on():
+    said = run("with stopping.saying('go on'): interrupt()", "signal.SIGINT")
+    assert (said.returncode, said.stderr) == (130, "go on\n")
+
+
+def test_when_the_command_is_done_no_signal_changes_its_exit_code():
+    """Python's own ending takes a while: it joins threads and calls what was asked."""
+    said = run("atexit.register(interrupt); print('done')", "signal.SIGINT")
+    assert (said.returncode, said.stdout, said.stderr) == (0, "done\n", "")
+    said = run("atexit.register(interrupt); sys.exit(1)", "signal.SIGTERM")
+    assert (said.returncode, said.stderr) == (1, "")
