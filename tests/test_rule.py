@@ -155,7 +155,9 @@ def test_only_our_own_convention_has_a_bound():
 
 def test_our_convention_is_that_of_torch_with_a_bound():
     """What an AdamW user knows of ε, bias correction and its place is true here."""
+    # Of the numerator torch's classes say themselves what it is.
     changes = {"name": "torch", "eps": 1e-8, "amsgrad": "raw", "clip": None}
+    changes |= {"numerator": "g"}
     assert replace(rule.GUARDED, **changes) == rule.TORCH
 
 

@@ -132,7 +132,7 @@ OTHER = {
     "convention": "paper",
     "amsgrad": True,
     "delay": 2,
-    "numerator": "m",
+    "numerator": "g",
     "reduction": "max",
     "clip": 1e-2,
     "momentum": 0.5,

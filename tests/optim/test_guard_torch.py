@@ -345,7 +345,7 @@ def test_one_gradient_ten_thousand_times_too_large_is_survived(foreach):
     """What was learnt stays learnt; s remembers the spike for long, like Adam's v."""
     _, before = train(50, foreach)
     _, spiked = train(300, foreach, spike_at=50)
-    assert spiked < before < 0.3
+    assert spiked < before < 0.35
 
 
 def test_without_the_bound_the_spike_is_not_survived():
