@@ -1,0 +1,161 @@
+"""Write the tables of docs/guard.md and README.md that come from records.
+
+    python scripts/default_table.py            write them
+    python scripts/default_table.py --check    say what is not as the records have it
+
+Between `<!-- table: NAME -->` and `<!-- end -->`; NAME is default (results/default),
+roads (results/guard/training.json) or hazards (results/guard/ablation.json).
+"""
+
+import argparse
+import json
+import re
+import sys
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from acprop.records import RunRecord, read
+from acprop.report.statistics import Arm, arms_of, compare, over_seeds
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ("README.md", "docs/guard.md")
+# Study, heading, metric, factor.
+TASKS = (
+    ("mnist-mlp", "MNIST, MLP: accuracy", "test_accuracy", 100),
+    (
+        "vgg-batchnorm",
+        "CIFAR-10, VGG-11 with BatchNorm: accuracy",
+        "test_accuracy",
+        100,
+    ),
+    ("vgg-plain", "CIFAR-10, VGG-11 without: accuracy", "test_accuracy", 100),
+    ("gpt-bytes", "Moby-Dick, GPT: loss in nats", "test_loss", 1),
+)
+ROWS = {
+    "AdamW": ("adamw", {}),
+    "ADOPT": ("adopt", {}),
+    "AdaBelief": ("adabelief", {}),
+    "SGD, momentum 0.9": ("sgd", {}),
+    "ACProp, the authors' convention": ("acprop", {"convention": "authors"}),
+    "**ACProp**": ("acprop", {"convention": "guarded", "numerator": "m"}),
+    'ACProp, `numerator="g"`': (
+        "acprop",
+        {"convention": "guarded", "numerator": "g", "momentum": 0.0},
+    ),
+    "ACProp, `momentum=0.9`": ("acprop", {"convention": "guarded", "momentum": 0.9}),
+}
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def default() -> str:
+    """Each at its own best learning rate; marks where it differs from AdamW."""
+    columns: list[dict[str, str]] = []
+    for name, _, metric, factor in TASKS:
+        path = ROOT / "results" / "default" / f"{name}-small.jsonl"
+        runs = [r for r in read(path) if isinstance(r, RunRecord)]
+        arms = {row: _find(arms_of(runs), *wanted) for row, wanted in ROWS.items()}
+        columns.append(
+            {
+                row: _cell(arm, arms["AdamW"], metric, factor)
+                for row, arm in arms.items()
+            }
+        )
+    rows = [[row, *(column[row] for column in columns)] for row in ROWS]
+    return table(["", *(heading for _, heading, *_ in TASKS)], rows)
+
+
+def _find(arms: list[Arm], optimizer: str, settings: dict[str, Any]) -> Arm:
+    (arm,) = [
+        arm
+        for arm in arms
+        if arm.optimizer == optimizer
+        and all(arm.runs[0].spec["settings"][k] == v for k, v in settings.items())
+    ]
+    return arm
+
+
+def _cell(arm: Arm, reference: Arm, metric: str, factor: float) -> str:
+    """Mean ± std; ▲ better, ▼ worse than AdamW beyond the paired interval."""
+    found = over_seeds(arm, metric)
+    text = f"{factor * found.mean:.4g} ± {factor * found.std:.2g}"
+    if len(arm.done) < len(arm.runs):
+        text += f" ({len(arm.runs) - len(arm.done)} lost)"
+    if arm is not reference:
+        words = compare(arm, reference, metric).words
+        text += {"better": " ▲", "worse": " ▼"}.get(words, "")
+    return f"{text}, lr {arm.runs[0].spec['settings']['lr']:g}"
+
+
+def roads() -> str:
+    """The roads not taken, seed 0, each at the better of the learning rates."""
+    record = json.loads((ROOT / "results" / "guard" / "training.json").read_text())
+    gpt, vgg = record["default/gpt-bytes"], record["default/vgg-plain"]
+    rows = [
+        [name, _best(gpt[name], "val_loss", min), _best(vgg[name], "val_accuracy", max)]
+        for name in gpt
+    ]
+    return table(["", "GPT, validation loss", "VGG-11, validation accuracy"], rows)
+
+
+def _best(runs: dict[str, dict[str, float]], metric: str, choose: Any) -> str:
+    finite = {lr: run[metric] for lr, run in runs.items() if isfinite(run[metric])}
+    lr = choose(finite, key=finite.__getitem__)
+    shown = f"{finite[lr]:.3f}" if metric == "val_loss" else f"{100 * finite[lr]:.1f} %"
+    return f"{shown}, lr {float(lr):g}"
+
+
+HAZARDS = (
+    "zero first",
+    "silent start",
+    "silent later",
+    "β1 = 0",
+    "constant",
+    "embedding",
+)
+
+
+def hazards() -> str:
+    """Worst step/lr, and the share of the planes with the right drift."""
+    record = json.loads((ROOT / "results" / "guard" / "ablation.json").read_text())
+    head = ["", *HAZARDS, "dense, 10⁴ / 10⁶ / limit", "sparse, limit"]
+    rows = [
+        [
+            row["variant"],
+            *(f"{row['worst_step'][name]:.3g}" for name in HAZARDS),
+            " / ".join(f"{row['right_drift']['dense'][t][-1]:.2f}" for t in STEPS),
+            f"{row['right_drift']['sparse']['limit'][-1]:.2f}",
+        ]
+        for row in record["rows"]
+    ]
+    return table(head, rows)
+
+
+STEPS = ("10⁴", "10⁶", "limit")
+TABLES = {"default": default, "roads": roads, "hazards": hazards}
+MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(\n<!-- end -->)", re.S)
+
+
+def filled(text: str) -> str:
+    """A page with its tables as the records have them."""
+    return MARKED.sub(lambda m: f"{m[1]}{TABLES[m[2]]()}{m[3]}", text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="compare, do not write")
+    check = parser.parse_args().check
+    for page in (ROOT / name for name in PAGES):
+        text = page.read_text("utf-8")
+        if check and filled(text) != text:
+            sys.exit(f"{page.name} differs from its records; run {Path(__file__).name}")
+        if not check:
+            page.write_text(filled(text), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
