@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+OLDEST := $(addprefix tests/optim/test_,between_steps.py gradients.py groups.py guard_torch.py hooks.py \
+	kernels_agree.py native.py options.py state_dict.py)
 C_SOURCES := $(wildcard src/acprop/native/*.c src/acprop/native/*.h src/acprop/native/*.inc)
 
 help:  ## show this list
@@ -23,12 +25,18 @@ check: setup  ## format, lint, types, imports, golden vectors
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/write_golden.py --check
+	$(BIN)/python scripts/default_table.py --check
 
 test: setup  ## the tests (all but the slow ones)
 	$(BIN)/pytest -n 2
 
 test-all: setup  ## the tests, slow ones included
 	$(BIN)/pytest -n 2 -m ''
+
+test-oldest:  ## the optimizers with the oldest torch that is supported (its wheels bring several GB)
+	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/pip install -q torch==2.6.0 numpy expecttest hypothesis pytest pytest-xdist
+	PYTHONPATH=src .venv-oldest/bin/python -m pytest -n 2 $(OLDEST)
 
 sanitize: setup  ## the C code under address and undefined-behaviour sanitizers
 	$(BIN)/pytest -m '' tests/native/test_build.py
@@ -42,8 +50,10 @@ perf: setup  ## speed, as ratios measured in one run
 reproduce: setup  ## every claim, every toy figure, every study at smoke scale, and a page
 	$(BIN)/acprop reproduce --scale smoke
 
-ablation: setup  ## measure the guard's pieces again (results/guard/ablation.json)
+ablation: setup  ## measure the guard and the roads not taken again (results/guard)
 	$(BIN)/python scripts/guard_ablation.py
+	$(BIN)/python scripts/guard_training.py
+	$(BIN)/python scripts/default_table.py
 
-.PHONY: help setup check test test-all sanitize perf reproduce ablation
+.PHONY: help setup check test test-all test-oldest sanitize perf reproduce ablation
 .DEFAULT_GOAL := help

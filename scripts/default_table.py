@@ -96,10 +96,10 @@ def roads() -> str:
     record = json.loads((ROOT / "results" / "guard" / "training.json").read_text())
     gpt, vgg = record["default/gpt-bytes"], record["default/vgg-plain"]
     rows = [
-        [name, _best(gpt[name], "val_loss", min), _best(vgg[name], "val_accuracy", max)]
-        for name in gpt
+        [name, _best(vgg[name], "val_accuracy", max), _best(gpt[name], "val_loss", min)]
+        for name in vgg
     ]
-    return table(["", "GPT, validation loss", "VGG-11, validation accuracy"], rows)
+    return table(["", "VGG-11, validation accuracy", "GPT, validation loss"], rows)
 
 
 def _best(runs: dict[str, dict[str, float]], metric: str, choose: Any) -> str:

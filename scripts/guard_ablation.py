@@ -59,13 +59,13 @@ class Variant:
 
 
 VARIANTS = (
-    Variant("guarded", GUARDED),
+    Variant("guarded", GUARDED, ACPROP_MOMENTUM),
+    Variant("guarded, numerator g", GUARDED),
     Variant("guarded, momentum of u", GUARDED, momentum=0.9),
-    Variant("guarded, numerator m", GUARDED, ACPROP_MOMENTUM),
     Variant("guarded AdaShift", GUARDED, ADASHIFT),
-    Variant("clip 1", replace(GUARDED, clip=1.0)),
-    Variant("clip 10", replace(GUARDED, clip=10.0)),
-    Variant("ε = 1e-8", replace(GUARDED, eps=1e-8)),
+    Variant("numerator g, clip 1", replace(GUARDED, clip=1.0)),
+    Variant("numerator g, clip 10", replace(GUARDED, clip=10.0)),
+    Variant("numerator g, ε = 1e-8", replace(GUARDED, eps=1e-8)),
     Variant("paper, clip t^¼", replace(PAPER, clip="t**0.25")),
     Variant("authors, clip t^¼", replace(AUTHORS, clip="t**0.25")),
     Variant("paper", PAPER),
