@@ -16,7 +16,14 @@ from acprop.tasks.nets.gpt import GPT
 from acprop.tasks.vision import settings
 
 SHELF = library(Path(__file__).parents[2] / "studies")
+DEFAULT = [
+    "default/gpt-bytes",
+    "default/mnist-mlp",
+    "default/vgg-batchnorm",
+    "default/vgg-plain",
+]
 NAMED = [
+    *DEFAULT,
     "language/gpt-bytes",
     "vision/cifar10-densenet121",
     "vision/cifar10-resnet34",
@@ -37,6 +44,23 @@ SHAPES = {"mnist": (1, 28, 28), "imagenet": (3, 224, 224)}
 
 def test_every_experiment_has_its_study():
     assert SHELF.names() == NAMED
+
+
+@pytest.mark.parametrize("name", DEFAULT)
+def test_the_default_is_searched_with_one_seed_and_judged_on_three_others(name):
+    study = SHELF.study(name)
+    assert list(study.scales) == ["smoke", "search", "small"]
+    searched, judged = ({p.spec.seed for p in study.planned(s)} for s in SEEDS)
+    assert (searched, judged) == tuple(map(set, SEEDS.values()))
+    searched, judged = (
+        {(p.spec.optimizer, str(p.spec.settings)) for p in study.planned(s)}
+        for s in SEEDS
+    )
+    assert judged < searched  # also: what is judged was among what was searched
+    assert len(judged) == 8
+
+
+SEEDS = {"search": (0,), "small": (1, 2, 3)}
 
 
 @pytest.mark.parametrize("name", VISION)
