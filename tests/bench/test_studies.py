@@ -153,7 +153,7 @@ def test_every_scale_says_how_it_differs_from_the_paper(name):
         assert len(scale.note) > 20
 
 
-CIFAR = [name for name in NAMED if "cifar10" in name or "vgg" in name]
+CIFAR = [name for name in VISION if "cifar10" in name or "vgg" in name]
 
 
 @pytest.mark.parametrize("name", CIFAR)

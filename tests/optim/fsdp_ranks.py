@@ -16,14 +16,16 @@ from torch.distributed.checkpoint.state_dict import (
     set_optimizer_state_dict,
 )
 from torch.distributed.fsdp import fully_shard
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import acprop
 
 
-def make(foreach: bool, convention: str, shard: bool):
+def make(foreach: bool | None, convention: str, shard: bool):
     torch.manual_seed(0)
-    # 5 and 3 are odd on purpose: the two ranks hold shards of different sizes.
-    model = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3))
+    # 5 and 3 are odd on purpose: the two ranks hold shards of different sizes. Of the
+    # one logit the second rank holds nothing.
+    model = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3), nn.Linear(3, 1))
     if shard:
         fully_shard(model)
     opt = acprop.ACProp(
@@ -56,9 +58,35 @@ def check(sharded: nn.Module, plain: nn.Module, what: str) -> None:
         torch.testing.assert_close(whole(a.detach()), b.detach(), msg=what)
 
 
+class Collectives(TorchDispatchMode):
+    """Counts what ranks have to wait for each other for."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.count += function.namespace in ("c10d", "_c10d_functional")
+        return function(*args, **(kwargs or {}))
+
+
+def large_shards() -> None:
+    """More elements than a block of the kernel that cuts tensors up; no collective."""
+    for options in ({}, {"fused": False}):
+        model = nn.Linear(1200, 600, bias=False)
+        fully_shard(model)
+        opt = acprop.ACProp(model.parameters(), lr=0.1, **options)
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.ones(2, 1200)).sum().backward()
+            with Collectives() as seen:
+                opt.step()
+            assert seen.count == 0
+        assert model.weight.to_local().isfinite().all()
+
+
 def main(folder: str) -> None:
     dist.init_process_group("gloo")
-    for foreach in (False, True):
+    large_shards()
+    for foreach in (False, True, None):
         for convention in ("guarded", "authors"):
             what = f"foreach={foreach}, {convention}"
             plain, plain_opt = make(foreach, convention, shard=False)
