@@ -59,9 +59,8 @@ def _spared(model: nn.Module) -> set[str]:
     A model may be wrapped or be part of another: each module names what is below it.
     """
     names: set[str] = set()
-    modules: list[tuple[str, Any]] = list(model.named_modules())
-    for owner, module in modules:
-        ask: Any = getattr(module, "no_weight_decay", None)
+    for owner, module in model.named_modules():  # pyright: ignore[reportUnknownVariableType]
+        ask: Any = getattr(module, "no_weight_decay", None)  # pyright: ignore[reportUnknownArgumentType]
         if callable(ask):
             asked: Any = ask()
             names |= {f"{owner}.{name}".removeprefix(".") for name in asked}
