@@ -226,3 +226,41 @@ def test_scaling_the_loss_changes_nothing_under_guard(
     follow(scaled, path * 2.0**power)
     walks = [[entry["param"] for entry in snapshot(o)] for o in (scaled, plain)]
     exactly(*walks)
+
+
+@searched
+@given(
+    path=arrays(5, 1, 6),
+    cut=st.integers(0, 6),
+    options=st.sampled_from(
+        [
+            {},
+            {"numerator": "g"},
+            {"momentum": 0.9},
+            {"weight_decay": 0.125},
+            {"amsgrad": True},
+            {"eps": 0.0},
+        ]
+    ),
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_splitting_merging_or_flattening_changes_no_bit_of_the_default(
+    path, cut, options, dtype
+):
+    """The promise of README: every element is a world of its own."""
+    grads = path[:, 0].to(dtype)
+
+    def walked(*shapes):
+        sizes = [torch.Size(shape).numel() for shape in shapes]
+        params = [leaf(torch.ones(shape, dtype=dtype)) for shape in shapes]
+        parts = [g.split(sizes) for g in grads]
+        follow(
+            acprop.ACProp(params, lr=0.1, **options),
+            [[g.view(s) for g, s in zip(p, shapes, strict=True)] for p in parts],
+        )
+        return torch.cat([p.detach().flatten() for p in params])
+
+    whole = walked((6,))
+    exactly(walked((cut,), (6 - cut,)), whole)
+    exactly(walked((2, 3)), whole)
+    exactly(walked((1,), (1, 2, 1), (3, 1)), whole)
