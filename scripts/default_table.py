@@ -141,12 +141,12 @@ def hazards() -> str:
 
 STEPS = ("10⁴", "10⁶", "limit")
 TABLES = {"default": default, "roads": roads, "hazards": hazards}
-MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(\n<!-- end -->)", re.S)
+MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.S)
 
 
 def filled(text: str) -> str:
     """A page with its tables as the records have them."""
-    return MARKED.sub(lambda m: f"{m[1]}{TABLES[m[2]]()}{m[3]}", text)
+    return MARKED.sub(lambda m: f"{m[1]}{TABLES[m[2]]()}\n{m[3]}", text)
 
 
 def main() -> None:
