@@ -59,7 +59,7 @@ def growing(t: int) -> float:
 
 
 ROADS = {
-    "guarded: t^¼": Road(clip=growing),
+    "guarded, numerator g": Road(clip=growing),
     "guarded, numerator m": Road(clip=growing, mean="m"),
     "guarded, momentum of u": Road(clip=growing, mean="M"),
     "guarded, momentum of u, centered on √ŝ·M": Road(clip=growing, mean="M, own"),
