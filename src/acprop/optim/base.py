@@ -79,7 +79,8 @@ class FamilyOptimizer(Optimizer):
             for option in ("eps", "foreach", "fused"):
                 group[option] = self.defaults[option]
         elif "momentum" not in group:  # of the first edition, which had no bound
-            group["clip"] = "convention"
+            if group.get("clip") is None:  # a bound that was chosen stays
+                group["clip"] = "convention"
             group.setdefault("numerator", "g")
         if group.pop(_OWN_EPS, False):
             group["eps"] = None
