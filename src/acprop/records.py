@@ -4,19 +4,21 @@ Whatever computes writes records; whatever draws or prints reads them, and nothi
 Every line says what it is ("record") and the version of this format ("schema").
 """
 
-# json gives what it gives:
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
 import json
 import math
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
-SCHEMA = 1
+from acprop import files
+from acprop.plain import Plain, to_line
+
+SCHEMA = 2
+
+Rows = tuple[tuple[float, ...], ...]
+Counts = tuple[tuple[int, ...], ...]
 
 Finite = Literal["converged", "not converged", "undecided"]
 Asymptotic = Literal["converges", "diverges"]
@@ -81,19 +83,22 @@ class Boundary:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One curve of a figure."""
+    """One curve of a figure; low and high are the ends of a band around it, if any."""
 
     label: str
     x: tuple[float, ...]
     y: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
     """Curves that belong in one panel: trajectories, second moments, errors.
 
-    name: which figure; panels of one figure share it and differ in the title.
-    about: the settings, as plain values.
+    name     which figure; panels of one figure share it and differ in the title
+    y_range  where the axis begins and ends; None is as the values ask
+    about    the settings, as plain values
     """
 
     record: ClassVar[str] = "curves"
@@ -104,22 +109,48 @@ class Curves:
     lines: tuple[Line, ...]
     x_scale: Literal["linear", "log"] = "linear"
     y_scale: Literal["linear", "log", "symlog"] = "linear"
-    about: dict[str, Any] = field(default_factory=dict[str, Any])
+    y_range: tuple[float, float] | None = None
+    about: Plain = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """A value over a plane: values[i][j] belongs to y[i] and x[j]."""
+    """A value over a plane: values[i][j] belongs to y[i] and x[j].
+
+    value_label  what the values are
+    value_range  the ends of the colours; None is as the values ask
+    n_runs       how many runs each value is the mean of; with it, the surface is drawn
+                 as a heat map with a number in each cell
+    n_diverged   how many of them diverged
+    about        the settings, as plain values
+    """
 
     record: ClassVar[str] = "surface"
     name: str
     title: str
     x_label: str
     y_label: str
+    value_label: str
     x: tuple[float, ...]
     y: tuple[float, ...]
-    values: tuple[tuple[float, ...], ...]
-    about: dict[str, Any] = field(default_factory=dict[str, Any])
+    values: Rows
+    value_range: tuple[float, float] | None = None
+    n_runs: Counts = ()
+    n_diverged: Counts = ()
+    about: Plain = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class FigureRecord:
+    """What a figure is; the records that it shows follow it in its file.
+
+    place: where the paper has it.
+    """
+
+    record: ClassVar[str] = "figure"
+    name: str
+    place: str
+    caption: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,34 +173,67 @@ class Verdict:
     wall_seconds: float
 
 
+class RunStatus(StrEnum):
+    """How a run ended. Diverging is a result; the last three are none."""
+
+    DONE = "done"
+    DIVERGED = "diverged"
+    TIMEOUT = "timeout"
+    INTERRUPTED = "interrupted"
+    ERROR = "error"
+
+    @property
+    def message(self) -> str:
+        """What happened, for a person."""
+        return _MESSAGES[self]
+
+    @property
+    def is_result(self) -> bool:
+        """Is there nothing left to run?"""
+        return self in (RunStatus.DONE, RunStatus.DIVERGED)
+
+
+_MESSAGES = {
+    RunStatus.DONE: "trained to the end",
+    RunStatus.DIVERGED: "the loss became NaN or infinite",
+    RunStatus.TIMEOUT: "the time limit was reached; it can be resumed",
+    RunStatus.INTERRUPTED: "stopped before the end; it can be resumed",
+    RunStatus.ERROR: "an error ended it",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One training run, finished or ended; diverging is a result.
+    """One training run.
 
-    run       its id, the hash of its spec
-    spec      everything that decides the run, as plain values
-    history   one entry for each epoch: train_loss, val_loss, test_loss, the accuracies
-              of a classifier, wall_seconds (of training alone), samples_per_second …
-    final     the last entry, and what selection needs
-    data      where the bytes of each dataset came from
-    message   what went wrong, if something did
+    run             its id, the hash of its spec
+    settings        all settings of the optimizer; runs are grouped by them
+    study_settings  those that the study wrote down; they name an arm in a table
+    spec            everything that decides the run, as plain values
+    history         one entry for each epoch: train_loss, val_loss, test_loss, the
+                    accuracies of a classifier, wall_seconds (of training alone),
+                    samples_per_second …
+    final           the last entry, and what selection needs
+    data            where the bytes of each dataset came from
+    message         more about the status, such as the text of an error
     """
 
     record: ClassVar[str] = "run"
     run: str
     study: str
     optimizer: str
-    settings: dict[str, Any]
+    settings: Plain
+    study_settings: Plain
     seed: int
     scale: str
-    spec: dict[str, Any]
-    status: Literal["done", "diverged", "timeout", "error"]
-    history: tuple[dict[str, Any], ...]
-    final: dict[str, Any]
+    spec: Plain
+    status: RunStatus
+    history: tuple[Plain, ...]
+    final: Plain
     wall_seconds: float
     commit: str
-    machine: dict[str, Any]
-    data: dict[str, Any]
+    machine: Plain
+    data: Plain
     message: str = ""
 
 
@@ -201,30 +265,45 @@ class StudyRecord:
     missing: tuple[str, ...] = ()
 
 
-Record = Region | Boundary | Curves | Surface | Verdict | RunRecord | StudyRecord
+# What can be drawn, and all there is.
+Drawing = Region | Boundary | Curves | Surface
+Record = Drawing | FigureRecord | Verdict | RunRecord | StudyRecord
 _KINDS = {
     kind.record: kind
-    for kind in (Region, Boundary, Curves, Surface, Verdict, RunRecord, StudyRecord)
+    for kind in (
+        Region,
+        Boundary,
+        Curves,
+        Surface,
+        FigureRecord,
+        Verdict,
+        RunRecord,
+        StudyRecord,
+    )
 }
 _PARTS = {"cells": Cell, "crossings": Crossing, "lines": Line}
 
 
 def to_json(record: Record) -> str:
     """Write a record as one line; numbers that JSON lacks (NaN, ∞) become null."""
-    plain = {"record": record.record, "schema": SCHEMA, **asdict(record)}
-    return json.dumps(jsonable(plain), ensure_ascii=False, allow_nan=False)
+    return to_line({"record": record.record, "schema": SCHEMA, **asdict(record)})
 
 
 def from_json(line: str) -> Record:
-    """Read a line that `to_json` wrote."""
+    """Read a line that `to_json` wrote, also one of schema 1."""
     plain = json.loads(line)
-    if not isinstance(plain, dict) or plain.get("record") not in _KINDS:
+    if not isinstance(plain, dict) or cast(Plain, plain).get("record") not in _KINDS:
         known = ", ".join(_KINDS)
         raise ValueError(f"record must be one of {known}, got {line[:60]!r}")
-    schema = plain.pop("schema", None)
-    if schema != SCHEMA:
-        raise ValueError(f"schema must be {SCHEMA}, got {schema!r}; write it anew")
+    plain = cast(Plain, plain)
     kind = _KINDS[plain.pop("record")]
+    schema = plain.pop("schema", None)
+    if schema == 1:
+        plain = _from_schema_1(kind.record, plain)
+    elif schema != SCHEMA:
+        raise ValueError(
+            f"schema must be 1 or {SCHEMA}, got {schema!r}; a newer acprop wrote this"
+        )
     known = {f.name for f in fields(kind)}
     if plain.keys() - known:
         extra = ", ".join(sorted(plain.keys() - known))
@@ -232,15 +311,40 @@ def from_json(line: str) -> Record:
     return kind(**{name: _part(name, value) for name, value in plain.items()})
 
 
+def _from_schema_1(record: str, plain: Plain) -> Plain:
+    """What schema 1 kept elsewhere, in its place; a verdict lacks too much."""
+    about: Plain = plain.get("about") or {}
+    if record == "verdict":
+        raise ValueError(
+            "a verdict must be of schema 2, got 1, which has no kind; write it again "
+            "with acprop lab verify --out FILE"
+        )
+    if record == "run":
+        study_settings, spec = plain["settings"], plain["spec"]
+        return {
+            **plain,
+            "settings": spec.get("settings", study_settings),
+            "study_settings": study_settings,
+        }
+    if record == "curves":
+        bands = about.pop("bands", {})
+        lines = [{**line, **bands.get(line["label"], {})} for line in plain["lines"]]
+        return {**plain, "lines": lines, "y_range": about.pop("y_range", None)}
+    if record == "surface":
+        cells = about.pop("cells", {})
+        return {
+            **plain,
+            "value_label": about.pop("values", plain["name"]),
+            "value_range": about.pop("range", None),
+            "n_runs": cells.get("runs", ()),
+            "n_diverged": cells.get("diverged", ()),
+        }
+    return plain
+
+
 def write(path: Path, records: Iterable[Record]) -> None:
     """Write a file of records, whole or not at all."""
-    lines = [to_json(record) + "\n" for record in records]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, delete=False, encoding="utf-8"
-    ) as file:
-        file.writelines(lines)
-    os.replace(file.name, path)
+    files.write(path, "".join(to_json(record) + "\n" for record in records))
 
 
 def read(path: Path) -> Iterator[Record]:
@@ -249,33 +353,25 @@ def read(path: Path) -> Iterator[Record]:
         for number, line in enumerate(file, 1):
             try:
                 yield from_json(line)
-            except (ValueError, TypeError) as error:
+            except (ValueError, TypeError, KeyError) as error:
                 raise ValueError(f"{path.name}, line {number}: {error}") from error
-
-
-def jsonable(value: Any) -> Any:
-    """Plain values with NaN and ∞ as null: JSON has neither."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: jsonable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [jsonable(item) for item in value]
-    return value
 
 
 def _part(name: str, value: Any) -> Any:
     if name in _PARTS:
         return tuple(_frozen(_PARTS[name], item) for item in value)
+    if name == "status":
+        return RunStatus(value)
     return _tuples(value) if isinstance(value, list) else value
 
 
-def _frozen(kind: type, plain: dict[str, Any]) -> Any:
+def _frozen(kind: type, plain: Plain) -> Any:
     return kind(**{name: _tuples(value) for name, value in plain.items()})
 
 
 def _tuples(value: Any) -> Any:
     """Lists as tuples, and null as NaN where a number was meant."""
     if isinstance(value, list):
-        return tuple(math.nan if v is None else _tuples(v) for v in value)
+        items = cast(list[Any], value)
+        return tuple(math.nan if v is None else _tuples(v) for v in items)
     return math.nan if value is None else value

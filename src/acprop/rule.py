@@ -13,30 +13,13 @@ That is a `Convention`.
 """
 
 from dataclasses import asdict, dataclass, fields
-from math import isfinite
 from typing import Any, Literal
+
+from acprop import checks
 
 # A bound on each element of a step, in units of the learning rate: none, a number, or
 # one that grows with the step and so binds on no bounded problem for ever.
 Clip = float | Literal["t**0.25"] | None
-
-
-def _choice(argument: str, value: object, allowed: tuple[object, ...]) -> None:
-    if value not in allowed:
-        options = ", ".join(repr(option) for option in allowed)
-        raise ValueError(f"{argument} must be one of {options}, got {value!r}")
-
-
-def _flag(argument: str, value: object) -> None:
-    if type(value) is not bool:
-        raise TypeError(f"{argument} must be True or False, got {value!r}")
-
-
-def _not_negative(argument: str, value: float) -> None:
-    if type(value) not in (int, float):
-        raise TypeError(f"{argument} must be a number, got {value!r}")
-    if not (isfinite(value) and value >= 0):
-        raise ValueError(f"{argument} must be finite and 0 or more, got {value}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +36,10 @@ class Rule:
     reduction: Literal["max", "mean"] | None = None
 
     def __post_init__(self) -> None:
-        if type(self.delay) is not int:
-            raise TypeError(f"delay must be an int, got {self.delay!r}")
-        if self.delay < 0:
-            raise ValueError(f"delay must be 0 (synchronous) or more, got {self.delay}")
-        _flag("centered", self.centered)
-        _choice("numerator", self.numerator, ("g", "m"))
-        _choice("reduction", self.reduction, (None, "max", "mean"))
+        checks.whole("delay", self.delay, least=0)
+        checks.flag("centered", self.centered)
+        checks.one_of("numerator", self.numerator, ("g", "m"))
+        checks.one_of("reduction", self.reduction, (None, "max", "mean"))
 
 
 RMSPROP = Rule(centered=False, delay=0, numerator="g")
@@ -102,16 +82,16 @@ class Convention:
     numerator: Literal["g", "m"] = "g"
 
     def __post_init__(self) -> None:
-        _choice("residual", self.residual, ("current", "previous"))
-        _choice(
+        checks.one_of("residual", self.residual, ("current", "previous"))
+        checks.one_of(
             "eps_placement", self.eps_placement, ("inside", "outside", "accumulated")
         )
-        _choice("first_step", self.first_step, ("divide", "sgd", "one"))
-        _flag("bias_correction", self.bias_correction)
-        _choice("amsgrad", self.amsgrad, ("raw", "corrected"))
-        _not_negative("eps", self.eps)
+        checks.one_of("first_step", self.first_step, ("divide", "sgd", "one"))
+        checks.flag("bias_correction", self.bias_correction)
+        checks.one_of("amsgrad", self.amsgrad, ("raw", "corrected"))
+        checks.not_negative("eps", self.eps)
         check_clip("clip", self.clip)
-        _choice("numerator", self.numerator, ("g", "m"))
+        checks.one_of("numerator", self.numerator, ("g", "m"))
 
 
 def check_clip(argument: str, value: object) -> None:

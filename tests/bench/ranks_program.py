@@ -15,7 +15,7 @@ from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_
 from torch.nn.functional import cross_entropy
 from wide import begin_wide
 
-from acprop.bench import ranks
+from acprop import ranks
 from acprop.bench.optimizers import build
 from acprop.bench.run import digest, run
 from acprop.bench.spec import RunSpec

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acprop.bench import ranks
+from acprop import ranks
 from acprop.bench.optimizers import build
 from acprop.tasks.language import LanguageSettings, LanguageTask
 from acprop.tasks.vision import VisionSettings, VisionTask

@@ -1,7 +1,7 @@
 """Many runs on one machine: one process for each core, one thread in each.
 
 Runs of small networks gain nothing from a second thread and everything from a second
-process. Workers resume what they find and say how far they are through a queue.
+process. Workers resume what they find, and report their progress through a queue.
 """
 
 import math
@@ -11,30 +11,51 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from acprop.bench.spec import RunSpec
 from acprop.bench.store import RunInUseError, Store
-from acprop.bench.studies import Planned
+from acprop.bench.studies import PlannedRun
 from acprop.bench.workers import spread
-from acprop.records import RunRecord
+from acprop.plain import Plain
+from acprop.records import RunRecord, RunStatus
 
-Plain = dict[str, Any]
+OnProgress = Callable[
+    [str, float], None
+]  # a run's id, and the share of it that is done
 _REPORT_EVERY = 0.5  # seconds
-_STOPPED = "stopped; call it again and it goes on"
+
+
+class _End(NamedTuple):
+    """What a worker returns."""
+
+    status: RunStatus
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended; message says what went wrong, if something did."""
+    """How a run ended; message: more about the status."""
 
     spec: RunSpec
-    status: str
+    status: RunStatus
     message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """records: of all runs that ended, also by an error.
+
+    complaints: a line for each run that has no result.
+    """
+
+    records: list[RunRecord]
+    complaints: list[str]
 
 
 class _Reporter:
@@ -48,36 +69,38 @@ class _Reporter:
         now = time.monotonic()
         if now - self.last > _REPORT_EVERY or step == total:
             self.last = now
-            _said.put((self.run, step / total))
+            _to_parent.put((self.run, step / total))
 
     def epoch(self, entry: Plain) -> None:
         del entry
 
 
-_said: Any = None  # what a worker was given: the queue to its parent
+_to_parent: Any = None  # in a worker: the queue to its parent
 
 
-def _prepare_worker(said: Any) -> None:
-    global _said
-    _said = said
-    said.cancel_join_thread()  # what nobody reads any more must not keep us
+def _prepare_worker(to_parent: Any) -> None:
+    global _to_parent
+    _to_parent = to_parent
+    to_parent.cancel_join_thread()  # what nobody reads any more must not keep us
     import torch
 
     torch.set_num_threads(1)
 
 
-def _work(spec: RunSpec, root: str, study: str) -> tuple[str, str]:
-    from acprop.bench.run import run
+def _work(spec: RunSpec, root: str, study: str) -> _End:
+    from acprop.bench.run import in_words, run
     from acprop.bench.tasks import prepare
 
     store = Store(Path(root))
-    if store.finished(spec):
-        return store.folder(spec).status() or "", ""
+    folder = store.folder(spec)
+    status = folder.status()
+    if status is not None and status.is_result:
+        return _End(status)
     try:
         prepared = prepare(spec)
         status = run(
             spec,
-            store.folder(spec),
+            folder,
             prepared.task,
             prepared.optimizer,
             resume=True,
@@ -85,17 +108,21 @@ def _work(spec: RunSpec, root: str, study: str) -> tuple[str, str]:
             about={"study": study, "data": prepared.source},
         )
     except RunInUseError as error:
-        return "error", str(error)
+        return _End(RunStatus.ERROR, str(error))
     except Exception as error:  # one run's failure must not lose the others
-        return "error", f"{type(error).__name__}: {error}"
-    return status, _STOPPED if status == "interrupted" else ""
+        message = in_words(error)
+        with suppress(OSError):  # a full disk, or another process has it by now
+            folder.fail(spec, message)
+        return _End(RunStatus.ERROR, message)
+    return _End(status)
 
 
-def _ended(future: Future[tuple[str, str]]) -> tuple[str, str]:
+def _end_of(future: Future[_End]) -> _End:
     try:
         return future.result()
     except BrokenProcessPool:
-        return "error", "a worker was killed, perhaps for want of memory; call it again"
+        advice = "a worker was killed, perhaps for lack of memory; run it again"
+        return _End(RunStatus.ERROR, advice)
 
 
 def execute(
@@ -104,7 +131,7 @@ def execute(
     *,
     study: str = "",
     jobs: int | None = None,
-    on_progress: Callable[[str, float], None] | None = None,
+    on_progress: OnProgress | None = None,
     on_end: Callable[[Outcome], None] | None = None,
 ) -> list[Outcome]:
     """Run them all, resuming what was begun; the outcomes in the order of the specs."""
@@ -120,8 +147,9 @@ def execute(
 
     todo: list[RunSpec] = []
     for spec in unique:
-        if Store(root).finished(spec):
-            note(Outcome(spec, Store(root).folder(spec).status() or ""))
+        status = Store(root).folder(spec).status()
+        if status is not None and status.is_result:
+            note(Outcome(spec, status))
         else:
             todo.append(spec)
     if todo:  # else no process is started
@@ -131,57 +159,63 @@ def execute(
 
 
 def execute_planned(
-    planned: Sequence[Planned],
+    planned: Sequence[PlannedRun],
     root: Path,
     *,
     study: str,
     scale: str,
     jobs: int | None = None,
-    on_progress: Callable[[str, float], None] | None = None,
-) -> tuple[list[RunRecord], list[str]]:
-    """Runs of a study: the records of those that ended, and what befell the others."""
+    on_progress: OnProgress | None = None,
+) -> Executed:
+    """Run a study's runs; what the records and the complaints are, `Executed` says."""
     specs = [p.spec for p in planned]
     outcomes = execute(specs, root, study=study, jobs=jobs, on_progress=on_progress)
-    failed = {o.spec.id: o for o in outcomes if o.status in ("error", "interrupted")}
-    records = [
-        Store(root).folder(p.spec).record(study=study, scale=scale, asked=p.asked)
-        for p in planned
-        if p.spec.id not in failed
-    ]
+    records: dict[str, RunRecord] = {}
+    for plan in planned:
+        folder = Store(root).folder(plan.spec)
+        if folder.status() not in (None, RunStatus.INTERRUPTED):
+            records.setdefault(
+                plan.spec.id,
+                folder.record(
+                    study=study, scale=scale, study_settings=plan.study_settings
+                ),
+            )
     complaints = [
-        f"{o.spec.optimizer} {o.spec.settings} seed {o.spec.seed}: {o.message}"
-        for o in failed.values()
+        f"{o.spec.optimizer} {o.spec.settings} seed {o.spec.seed}: "
+        f"{o.message or o.status.message}"
+        for o in outcomes
+        if not o.status.is_result
     ]
-    return records, complaints
+    return Executed(list(records.values()), complaints)
 
 
 def _spread(
-    work: Callable[[RunSpec], tuple[str, str]],
+    work: Callable[[RunSpec], _End],
     todo: list[RunSpec],
     jobs: int,
-    on_progress: Callable[[str, float], None] | None,
+    on_progress: OnProgress | None,
     note: Callable[[Outcome], None],
 ) -> None:
-    said = get_context("spawn").Queue()
+    from_workers = get_context("spawn").Queue()
 
-    def ended(spec: RunSpec, future: Future[tuple[str, str]]) -> None:
-        _pass_on(said, on_progress)  # what it said before it ended comes first
-        note(Outcome(spec, *_ended(future)))
+    def ended(spec: RunSpec, future: Future[_End]) -> None:
+        _pass_on(from_workers, on_progress)  # what it reported before it ended
+        note(Outcome(spec, *_end_of(future)))
 
     spread(
         work,
         todo,
         jobs,
         ended,
-        prepare=(_prepare_worker, said),
-        meanwhile=partial(_pass_on, said, on_progress),
+        prepare=(_prepare_worker, from_workers),
+        meanwhile=partial(_pass_on, from_workers, on_progress),
     )
 
 
-def _pass_on(said: Any, on_progress: Callable[[str, float], None] | None) -> None:
+def _pass_on(from_workers: Any, on_progress: OnProgress | None) -> None:
     while True:
         try:
-            run, share = said.get_nowait()
+            run, share = from_workers.get_nowait()
         except queue.Empty:
             return
         if on_progress is not None and math.isfinite(share):

@@ -10,19 +10,18 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Protocol, cast
 
 import torch
 
-from acprop.bench import ranks
+from acprop import ranks
 from acprop.bench.schedules import schedule
 from acprop.bench.signals import noted
 from acprop.bench.spec import RunSpec
 from acprop.bench.store import RunFolder, commit, machine
+from acprop.plain import Plain
+from acprop.records import RunStatus
 from acprop.tasks.task import OptimizerFactory, Session, Task
-
-Plain = dict[str, Any]
-Status = Literal["done", "diverged", "timeout", "interrupted"]
 
 
 class Watcher(Protocol):
@@ -33,13 +32,13 @@ class Watcher(Protocol):
 
 
 class Nobody:
-    """Watches nothing."""
+    """A watcher that does nothing."""
 
     def step(self, step: int, total: int, loss: float) -> None:
-        """Not interested."""
+        """Do nothing."""
 
     def epoch(self, entry: Plain) -> None:
-        """Not interested."""
+        """Do nothing."""
 
 
 @dataclass(slots=True)
@@ -65,10 +64,13 @@ def run(
     checkpoint_seconds: float = 60.0,
     time_limit: float = math.inf,
     about: Plain | None = None,
-) -> Status:
+) -> RunStatus:
     """Train until the end, a divergence, the time limit, or a signal to stop.
 
-    about: what run.json should say besides, such as where the data came from.
+    An error is recorded and raised again.
+
+    Args:
+        about: what else run.json should say, such as where the data came from.
     """
     with ExitStack() as stack:
         if ranks.is_first():
@@ -78,21 +80,40 @@ def run(
         stopping = stack.enter_context(noted())
         session = task.begin(spec.seed, optimizer)
         progress = _restore(folder, session) if resume else Progress()
-        if ranks.is_first() and not progress.step:
+        if ranks.is_first() and progress.step:
+            folder.reopen()
+        elif ranks.is_first():
             folder.forget()
             folder.begin(spec, commit=commit(), machine=machine(), **(about or {}))
         loop = _Loop(
             spec, folder, session, progress, watcher or Nobody(), checkpoint_seconds
         )
-        return loop.go(stopping, time.monotonic() + time_limit)
+        try:
+            return loop.go(stopping, time.monotonic() + time_limit)
+        except Exception as error:
+            if ranks.is_first():
+                folder.end(RunStatus.ERROR, {}, in_words(error))
+            raise
+
+
+def in_words(error: Exception) -> str:
+    """An error as a record's message."""
+    return f"{type(error).__name__}: {error}"
+
+
+_ENDED = {
+    RunStatus.INTERRUPTED: "was interrupted",
+    RunStatus.TIMEOUT: "reached its time limit",
+    RunStatus.ERROR: "was ended by an error",
+}
 
 
 def _check_beginning(folder: RunFolder, *, resume: bool) -> None:
-    if folder.status() in ("running", "timeout") and not resume:
+    status = folder.status()
+    if status is not None and status in _ENDED and not resume:
         raise ValueError(
-            f"run {folder.path.name} must be new, got one that was interrupted after "
-            f"{len(folder.metrics())} epochs; add --resume to go on or --restart to "
-            "begin anew"
+            f"run {folder.path.name} {_ENDED[status]} after {len(folder.metrics())} "
+            "epochs; add --resume to continue or --restart to begin again"
         )
 
 
@@ -147,7 +168,7 @@ class _Loop:
             **spec.schedule, epochs=spec.epochs, steps_per_epoch=self.per_epoch
         )
 
-    def go(self, stopping: Callable[[], bool], deadline: float) -> Status:
+    def go(self, stopping: Callable[[], bool], deadline: float) -> RunStatus:
         progress = self.progress
         saved = time.monotonic()
         while progress.step < self.total:
@@ -158,7 +179,9 @@ class _Loop:
             progress.spent += time.perf_counter() - started
             self.watcher.step(progress.step, self.total, loss)
             if not math.isfinite(loss):
-                return self._end("diverged", f"the loss was {loss}")
+                return self._end(
+                    RunStatus.DIVERGED, f"the loss was {loss} at step {progress.step}"
+                )
             at_end = progress.step % self.per_epoch == 0
             if at_end:
                 self._finish_epoch()
@@ -169,16 +192,16 @@ class _Loop:
                 self._save()
                 saved = time.monotonic()
             if status and not last:
-                if status == "timeout":
-                    return self._end("timeout", "the time limit was reached")
+                if status is RunStatus.TIMEOUT:
+                    return self._end(status)
                 return status
-        return self._end("done", "")
+        return self._end(RunStatus.DONE)
 
-    def _stop(self, stopping: Callable[[], bool], late: bool) -> Status | None:
+    def _stop(self, stopping: Callable[[], bool], late: bool) -> RunStatus | None:
         """All ranks agree, or one would wait for the others for ever."""
         if ranks.any_of(stopping()):
-            return "interrupted"
-        return "timeout" if ranks.any_of(late) else None
+            return RunStatus.INTERRUPTED
+        return RunStatus.TIMEOUT if ranks.any_of(late) else None
 
     def _finish_epoch(self) -> None:
         progress = self.progress
@@ -209,14 +232,14 @@ class _Loop:
         self.folder.save({"session": state, "progress": progress})
         self.folder.write_metrics(self.progress.history)
 
-    def _end(self, status: Status, message: str) -> Status:
+    def _end(self, status: RunStatus, message: str = "") -> RunStatus:
         if ranks.is_first():
             history = self.progress.history
             final = {**(history[-1] if history else {}), "steps": self.progress.step}
             final["state_sha256"] = digest(self.session.state_dict())
             self.folder.write_metrics(history)
             self.folder.end(status, final, message)
-            if status != "timeout":
+            if status.is_result:
                 self.folder.drop_checkpoint()
         ranks.wait()
         return status

@@ -17,6 +17,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from acprop import checks
+
 Factor = Callable[[int], float]
 
 
@@ -29,10 +31,9 @@ def schedule(
     4000 steps. cosine: floor, 0, the factor at the very end; warmup, 0, the share of
     the steps in which the factor rises to 1.
     """
-    _whole("epochs", epochs)
-    _whole("steps_per_epoch", steps_per_epoch)
-    if kind not in _KINDS:
-        raise ValueError(f"kind must be one of {', '.join(_KINDS)}, got {kind!r}")
+    checks.whole("epochs", epochs)
+    checks.whole("steps_per_epoch", steps_per_epoch)
+    checks.one_of("kind", kind, KINDS)
     make, allowed = _KINDS[kind]
     for name in settings:
         if name not in allowed:
@@ -50,15 +51,13 @@ def _constant(epochs: int, steps_per_epoch: int) -> Factor:  # noqa: ARG001
 def _step(
     epochs: int, steps_per_epoch: int, at: Sequence[float] = (), by: float = 0.1
 ) -> Factor:
-    _number("by", by)
-    if not 0 < by < 1:
-        raise ValueError(f"by must be between 0 and 1, got {by}")
+    checks.between("by", by)
     if isinstance(at, str) or not isinstance(at, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"at must be a list of epochs, got {at!r}")
     if not at:
         raise ValueError("at must name at least one epoch, got none; else use constant")
     for epoch in at:
-        _number("at", epoch)
+        checks.number("at", epoch)
         if not 0 < epoch < epochs:
             raise ValueError(f"at must be between 0 and epochs = {epochs}, got {epoch}")
     if list(at) != sorted(set(at)):
@@ -70,7 +69,7 @@ def _step(
 
 
 def _inverse_sqrt(epochs: int, steps_per_epoch: int, warmup: int = 4000) -> Factor:  # noqa: ARG001
-    _whole("warmup", warmup)
+    checks.whole("warmup", warmup)
     return lambda step: min((step + 1) / warmup, math.sqrt(warmup / (step + 1)))
 
 
@@ -78,9 +77,7 @@ def _cosine(
     epochs: int, steps_per_epoch: int, floor: float = 0.0, warmup: float = 0.0
 ) -> Factor:
     for name, value in (("floor", floor), ("warmup", warmup)):
-        _number(name, value)
-        if not 0 <= value < 1:
-            raise ValueError(f"{name} must be in [0, 1), got {value}")
+        checks.decay(name, value)
     total = epochs * steps_per_epoch
     rising = round(warmup * total)
     falling = max(total - rising, 1)  # a warm-up of 0.99 may round to all there is
@@ -101,15 +98,3 @@ _KINDS: dict[str, tuple[Callable[..., Factor], tuple[str, ...]]] = {
     "cosine": (_cosine, ("floor", "warmup")),
 }
 KINDS = tuple(_KINDS)
-
-
-def _whole(name: str, value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a whole number, got {value!r}")
-    if value < 1:
-        raise ValueError(f"{name} must be 1 or more, got {value}")
-
-
-def _number(name: str, value: object) -> None:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number, got {value!r}")

@@ -5,11 +5,10 @@ data. Names (of the study, of the scale) do not decide anything and are not hash
 """
 
 import hashlib
-import json
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
-Plain = dict[str, Any]
+from acprop import checks
+from acprop.plain import Plain, canonical
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +27,8 @@ class RunSpec:
     schedule: Plain = field(default_factory=lambda: {"kind": "constant"})
 
     def __post_init__(self) -> None:
-        if self.epochs < 1:
-            raise ValueError(f"epochs must be 1 or more, got {self.epochs}")
-        if self.seed < 0:
-            raise ValueError(f"seed must be 0 or more, got {self.seed}")
+        checks.whole("epochs", self.epochs)
+        checks.whole("seed", self.seed, least=0)
         self.canonical()  # only JSON values, or a clear error now
 
     def plain(self) -> Plain:
@@ -39,17 +36,9 @@ class RunSpec:
         return asdict(self)
 
     def canonical(self) -> str:
-        """The one JSON text of this spec: keys sorted, no spaces, numbers as floats.
-
-        1 and 1.0 are the same learning rate, so they have the same text.
-        """
+        """The one text of this spec."""
         try:
-            return json.dumps(
-                _normal(self.plain()),
-                sort_keys=True,
-                separators=(",", ":"),
-                allow_nan=False,
-            )
+            return canonical(self.plain())
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"settings must be finite JSON values, got {self.settings} and "
@@ -65,15 +54,3 @@ class RunSpec:
 def from_plain(plain: Plain) -> RunSpec:
     """Read what `RunSpec.plain` wrote."""
     return RunSpec(**plain)
-
-
-def _normal(value: Any) -> Any:
-    if isinstance(value, bool) or value is None or isinstance(value, str):
-        return value
-    if isinstance(value, int | float):
-        return float(value)
-    if isinstance(value, dict):
-        return {key: _normal(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, list | tuple):
-        return [_normal(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
-    raise TypeError(f"{value!r} is not a JSON value")

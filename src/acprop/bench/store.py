@@ -1,6 +1,6 @@
 """Runs on disk: one folder each, every file whole or not there.
 
-runs/<id>/run.json        what was asked, and how it ended
+runs/<id>/run.json        the spec, and how the run ended
 runs/<id>/metrics.jsonl   one line for each epoch
 runs/<id>/checkpoint.pt   where to go on
 runs/<id>/lock            held by the process that works on it
@@ -11,18 +11,18 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import torch
 
+from acprop import files
 from acprop.bench.spec import RunSpec, from_plain
-from acprop.records import RunRecord, jsonable
-
-Plain = dict[str, Any]
+from acprop.plain import Plain, jsonable, to_line
+from acprop.records import RunRecord, RunStatus
 
 
 class RunInUseError(BlockingIOError):
@@ -40,8 +40,9 @@ class Store:
         return RunFolder(self.root / spec.id)
 
     def finished(self, spec: RunSpec) -> bool:
-        """Has it ended, one way or another?"""
-        return self.folder(spec).status() in ("done", "diverged")
+        """Has it come to a result?"""
+        status = self.folder(spec).status()
+        return status is not None and status.is_result
 
 
 class RunFolder:
@@ -61,39 +62,57 @@ class RunFolder:
                 lock.seek(0)
                 holder = lock.read().strip() or "unknown"
                 raise RunInUseError(
-                    f"run {self.path.name} must be free, got one in use by process "
-                    f"{holder}; wait for it or stop it"
+                    f"run {self.path.name} is in use by process {holder}; wait for it "
+                    "or stop it"
                 ) from error
             lock.truncate(0)
             lock.write(str(os.getpid()))
             lock.flush()
+            for part in self.path.glob(
+                files.PARTS
+            ):  # left by a process that was killed
+                part.unlink(missing_ok=True)
             yield
 
     def begin(self, spec: RunSpec, **about: Any) -> None:
-        """Write down what is about to be run."""
-        self._write_json(
-            "run.json", {"spec": spec.plain(), "status": "running", **about}
+        """Write down what is about to be run.
+
+        Until it ends otherwise it counts as interrupted: that is what a kill leaves.
+        """
+        self._write_run(
+            {"spec": spec.plain(), "status": RunStatus.INTERRUPTED, **about}
         )
 
-    def end(self, status: str, final: Plain, message: str = "") -> None:
+    def end(self, status: RunStatus, final: Plain, message: str = "") -> None:
         """Write down how it ended."""
-        known = self.read()
-        self._write_json(
-            "run.json", {**known, "status": status, "final": final, "message": message}
-        )
+        end = {"status": status, "final": final, "message": message}
+        self._write_run({**self.read(), **end})
+
+    def reopen(self) -> None:
+        """Write down that it goes on: how it ended before is no longer true."""
+        self.end(RunStatus.INTERRUPTED, {})
+
+    def fail(self, spec: RunSpec, message: str) -> None:
+        """Write down that an error ended it, perhaps before it began."""
+        with self.locked():
+            if self.status() is None:
+                self.begin(spec, commit=commit(), machine=machine())
+            self.end(RunStatus.ERROR, {}, message)
 
     def read(self) -> Plain:
         """What run.json says."""
         return json.loads((self.path / "run.json").read_text("utf-8"))
 
-    def status(self) -> str | None:
-        """None is: never begun."""
-        return self.read()["status"] if (self.path / "run.json").exists() else None
+    def status(self) -> RunStatus | None:
+        """How the run ended, or None if it was never begun."""
+        if not (self.path / "run.json").exists():
+            return None
+        return _status(self.read())
 
     def write_metrics(self, history: list[Plain]) -> None:
-        """All epochs so far: a file of at most some hundred lines, written anew."""
-        lines = "".join(json.dumps(jsonable(entry)) + "\n" for entry in history)
-        self._write("metrics.jsonl", lambda file: file.write(lines.encode()))
+        """Write all epochs so far: a file of at most some hundred lines."""
+        lines = "".join(to_line(entry) + "\n" for entry in history)
+        files.write(self.path / "metrics.jsonl", lines)
 
     def metrics(self) -> list[Plain]:
         """The epochs so far."""
@@ -104,7 +123,8 @@ class RunFolder:
 
     def save(self, state: Plain) -> None:
         """Write a checkpoint."""
-        self._write("checkpoint.pt", lambda file: torch.save(state, file))
+        with files.replacing(self.path / "checkpoint.pt") as file:
+            torch.save(state, file)
 
     def load(self) -> Plain | None:
         """The checkpoint, if there is one."""
@@ -114,7 +134,7 @@ class RunFolder:
         return torch.load(path, map_location="cpu", weights_only=True)
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Remove everything, so that the run can begin again."""
         for name in ("run.json", "metrics.jsonl", "checkpoint.pt"):
             (self.path / name).unlink(missing_ok=True)
 
@@ -123,11 +143,11 @@ class RunFolder:
         (self.path / "checkpoint.pt").unlink(missing_ok=True)
 
     def record(
-        self, *, study: str, scale: str, asked: Plain | None = None
+        self, *, study: str, scale: str, study_settings: Plain | None = None
     ) -> RunRecord:
         """The run as a record, for the report.
 
-        asked: its settings as a study names them; None is all that were resolved.
+        study_settings: those that the study wrote down; None is all there are.
         """
         known = self.read()
         spec = from_plain(known["spec"])
@@ -136,11 +156,12 @@ class RunFolder:
             run=self.path.name,
             study=study,
             optimizer=spec.optimizer,
-            settings=spec.settings if asked is None else asked,
+            settings=spec.settings,
+            study_settings=spec.settings if study_settings is None else study_settings,
             seed=spec.seed,
             scale=scale,
             spec=spec.plain(),
-            status=known["status"],
+            status=_status(known),
             history=history,
             final=known.get("final", {}),
             wall_seconds=sum(
@@ -152,19 +173,15 @@ class RunFolder:
             message=known.get("message", ""),
         )
 
-    def _write_json(self, name: str, value: Plain) -> None:
+    def _write_run(self, value: Plain) -> None:
         text = json.dumps(jsonable(value), indent=1, ensure_ascii=False)
-        self._write(name, lambda file: file.write(text.encode()))
+        files.write(self.path / "run.json", text)
 
-    def _write(self, name: str, fill: Callable[[IO[bytes]], Any]) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
-        # A name of its own: what a killed process left is overwritten, not in the way.
-        part = self.path / f".{name}.part"
-        with part.open("wb") as file:
-            fill(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, self.path / name)
+
+def _status(known: Plain) -> RunStatus:
+    """What run.json says; the first edition wrote "running" at the beginning."""
+    said = known["status"]
+    return RunStatus.INTERRUPTED if said == "running" else RunStatus(said)
 
 
 @cache

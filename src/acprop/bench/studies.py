@@ -23,9 +23,8 @@ from pydantic import (
 from acprop.bench.optimizers import resolved
 from acprop.bench.spec import RunSpec
 from acprop.bench.tasks import TaskName
+from acprop.plain import Plain
 from acprop.records import StudyRecord
-
-Plain = dict[str, Any]
 
 
 class _Strict(BaseModel):
@@ -64,11 +63,11 @@ class Scale(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """A run of a study. asked: the settings as the study names them, for labels."""
+class PlannedRun:
+    """A run of a study. study_settings: those that the study wrote down."""
 
     spec: RunSpec
-    asked: Plain
+    study_settings: Plain
     optional: bool
 
 
@@ -126,10 +125,10 @@ class Study(_Strict):
             schedule=s.schedule or {"kind": "constant"},
         )
 
-    def planned(self, scale: str) -> list[Planned]:
+    def planned(self, scale: str) -> list[PlannedRun]:
         """All runs, in the order of the arms, seeds innermost."""
         return [
-            Planned(
+            PlannedRun(
                 self.spec(scale, arm.optimizer, settings, seed, **arm.task_settings),
                 {**settings, **arm.task_settings},
                 arm.optional,
@@ -164,7 +163,7 @@ class Study(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
+class StudyFolder:
     """The folder of studies."""
 
     root: Path
@@ -204,14 +203,14 @@ def _in_one_line(error: Exception) -> str:
     )
 
 
-def library(root: Path | None = None) -> Library:
-    """Find the studies: where told, or ACPROP_STUDIES, or in a checkout around us."""
+def study_folder(root: Path | None = None) -> StudyFolder:
+    """Find the studies: in `root`, in ACPROP_STUDIES, or in a checkout around us."""
     told = root or os.environ.get("ACPROP_STUDIES")
     here = [Path.cwd(), *Path.cwd().parents, Path(__file__).resolve().parents[3]]
     places = [Path(told)] if told else [folder / "studies" for folder in here]
     for place in places:
         if place.is_dir() and any(place.rglob("*.toml")):
-            return Library(place)
+            return StudyFolder(place)
     raise ValueError(
         f"studies must be a folder of TOML files, got {told or 'none around here'}; "
         "run inside a checkout of acprop or set ACPROP_STUDIES"

@@ -8,7 +8,12 @@ import sys
 
 from acprop.cli import stopping
 
-BENCH = {"bench", "data", "reproduce"}  # the commands that need more than the lab does
+BENCH = {
+    "bench",
+    "data",
+    "report",
+    "reproduce",
+}  # the commands that need more than the lab does
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ app.add_typer(lab.app, name="lab")
 app.add_typer(bench.app, name="bench")
 app.add_typer(data.app, name="data")
 app.command("reproduce")(reproduce.reproduce)
+app.command("report")(reproduce.report)
 app.command("doctor")(doctor.doctor)
 
 

@@ -2,6 +2,8 @@
 
 import math
 
+from acprop import checks
+
 
 def numbers(name: str, text: str) -> tuple[float, ...]:
     """Parse "0.5,0.9"."""
@@ -43,7 +45,4 @@ def words(name: str, text: str) -> tuple[str, ...]:
 
 def inside(name: str, values: tuple[float, ...]) -> tuple[float, ...]:
     """Check that every β lies between 0 and 1, neither included."""
-    for value in values:
-        if not 0 < value < 1:
-            raise ValueError(f"{name} must be between 0 and 1, got {value:g}")
-    return values
+    return tuple(checks.between(name, value) for value in values)

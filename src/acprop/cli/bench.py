@@ -2,11 +2,16 @@
 
 import json as json_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from acprop import checks
 from acprop.cli import show, stopping
+from acprop.records import RunStatus, to_json, write
+
+if TYPE_CHECKING:
+    from acprop.reproduce.runs import RunResult
 
 app = typer.Typer(
     help="Real networks on real data: the paper's experiments at any scale.",
@@ -48,18 +53,18 @@ def run(
     json: Json = False,
 ) -> None:
     """One run; `torchrun … -m acprop bench run …` makes it data-parallel."""
-    from acprop.bench import ranks
-    from acprop.cli.train import Request, train
+    from acprop import ranks
+    from acprop.reproduce.runs import RunRequest, train
 
     settings = parsed("--set", setting)
     if lr is not None:
         settings["lr"] = lr
-    request = Request(
+    request = RunRequest(
         study=study,
         scale=scale,
         optimizer=optimizer,
         settings=settings,
-        task=parsed("--task", task),
+        task_settings=parsed("--task", task),
         seed=seed,
         runs=runs,
         resume=resume,
@@ -68,11 +73,27 @@ def run(
         time_limit=time_limit,
         checkpoint_seconds=checkpoint_seconds,
         tensorboard=tensorboard,
-        json=json,
+        quiet=json,
     )
-    code = train(request)
+    code = _tell(train(request), json=json)
     ranks.leave(code)
     raise typer.Exit(code)
+
+
+def _tell(result: "RunResult", *, json: bool) -> int:
+    """Print how the run ended; the exit code."""
+    if result.status is RunStatus.INTERRUPTED:
+        typer.echo(
+            f"stopped; a checkpoint is in {result.folder}; add --resume to continue",
+            err=True,
+        )
+        return stopping.INTERRUPTED
+    if result.record is not None and json:
+        typer.echo(to_json(result.record))
+    elif result.record is not None:
+        words = "already there" if result.was_there else "stored"
+        typer.echo(f"{show.run(result.record)}; {words} in {result.folder}")
+    return 0
 
 
 def parsed(option: str, items: list[str] | None) -> dict[str, Any]:
@@ -101,20 +122,36 @@ def study(
     json: Json = False,
 ) -> None:
     """All runs of a study; what is done already is not done again."""
-    with stopping.saying("stopped; call it again and it goes on where it was"):
-        from acprop.cli.study import run_study
+    with stopping.saying("stopped; run it again and it continues where it was"):
+        from acprop.bench.studies import study_folder
+        from acprop.reproduce.studies import run_study
 
-        raise typer.Exit(run_study(name, scale, runs, jobs=jobs, out=out, json=json))
+        if jobs is not None:
+            checks.whole("jobs", jobs)
+        found = study_folder().study(name)
+        result = run_study(found, scale, runs, jobs=jobs, quiet=json)
+        if out is not None:
+            write(out, result.records)
+        if json:
+            for record in result.records:
+                typer.echo(to_json(record))
+        else:
+            for record in result.runs:
+                written = " ".join(f"{k}={v}" for k, v in record.study_settings.items())
+                typer.echo(f"{written}: {show.run(record)}")
+        for complaint in result.complaints:
+            typer.echo(complaint, err=True)
+        raise typer.Exit(int(bool(result.complaints)))
 
 
 @app.command()
 def studies(json: Json = False) -> None:
     """List the studies and their scales."""
-    from acprop.bench.studies import library
+    from acprop.bench.studies import study_folder
 
-    shelf = library()
-    for name in shelf.names():
-        found = shelf.study(name)
+    known = study_folder()
+    for name in known.names():
+        found = known.study(name)
         scales = {s: len(found.planned(s)) for s in found.scales}
         if json:
             plain = {"name": name, "title": found.title, "place": found.place}

@@ -114,6 +114,6 @@ def _data() -> Iterator[Finding]:
 
 
 def _studies() -> Iterator[Finding]:
-    from acprop.bench.studies import library
+    from acprop.bench.studies import study_folder
 
-    yield Finding("studies", f"{len(library().names())} found")
+    yield Finding("studies", f"{len(study_folder().names())} found")

@@ -1,6 +1,7 @@
 """`acprop lab …`: the paper's theory, run."""
 
 import json as json_module
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +11,7 @@ import typer
 from acprop.cli import show, stopping
 from acprop.cli.axes import inside, numbers, whole, words
 from acprop.lab.simulate import Sweep
-from acprop.records import Record
+from acprop.records import Record, write
 from acprop.rule import convention as find_convention
 
 app = typer.Typer(
@@ -45,9 +46,17 @@ def verify(
 ) -> None:
     """Check every lemma, theorem and toy figure; exit 1 if a claim of ours fails."""
     with stopping.saying("stopped"):
-        from acprop.cli.verify import verify_claims
+        from acprop.reproduce.claims import check_claims
 
-        raise typer.Exit(verify_claims(claims, json=json, out=out))
+        verdicts = check_claims(
+            claims or [], partial(show.verdict, json=json), quiet=json
+        )
+        if out is not None:
+            write(out, verdicts)
+        if not json:
+            show.summary(verdicts)
+        broken = [v for v in verdicts if v.owner == "ours" and v.verdict == "fails"]
+        raise typer.Exit(int(bool(broken)))
 
 
 @app.command()
@@ -263,6 +272,7 @@ def figures(
     form: Annotated[str, typer.Option("--format", help="png, svg or pdf")] = "png",
 ) -> None:
     """Draw the paper's toy figures at its own scale, from records kept beside them."""
-    from acprop.cli.figures import draw_figures
+    from acprop.reproduce.figures import draw_figures
 
-    draw_figures(names, out, form)
+    n = draw_figures(names or [], out, form)
+    show.console.print(f"{n} figures in {out}")

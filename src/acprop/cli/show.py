@@ -1,6 +1,7 @@
 """Records on the terminal: JSON lines, tables, or a figure in a file."""
 
 import json as json_module
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,17 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from acprop.records import Boundary, Curves, Record, Region, Verdict, to_json
+from acprop.records import (
+    Boundary,
+    Curves,
+    Record,
+    Region,
+    RunRecord,
+    RunStatus,
+    Verdict,
+    to_json,
+)
+from acprop.report.metrics import judged_by, value_words
 
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
@@ -95,7 +106,11 @@ def curves(record: Curves) -> None:
     console.print(table)
 
 
-def verdict(record: Verdict) -> None:
+def verdict(record: Verdict, *, json: bool = False) -> None:
+    """One verdict, as it comes."""
+    if json:
+        typer.echo(to_json(record))
+        return
     colour = COLOURS[record.verdict]
     whose = "the paper's" if record.owner == "paper" else "ours"
     console.print(
@@ -114,6 +129,24 @@ def summary(verdicts: Sequence[Verdict]) -> None:
                 f"{sum(v.verdict == word for v in of)} {word}" for word in COLOURS
             )
             console.print(f"{len(of)} of {whose} claims: {counts}")
+
+
+def counts(runs: Sequence[RunRecord]) -> str:
+    """12 done, 1 diverged: how often each status occurs."""
+    seen = Counter(run.status for run in runs)
+    return ", ".join(f"{seen[s]} {s}" for s in RunStatus if seen[s]) or "no runs"
+
+
+def run(record: RunRecord) -> str:
+    """A run in one line."""
+    final = record.final
+    parts = [f"{record.optimizer} seed {record.seed}: {record.status}"]
+    for name in ("train_loss", judged_by(final, "val"), judged_by(final, "test")):
+        if isinstance(final.get(name), float):
+            words = value_words(name, final[name], 2)
+            parts.append(f"{name.replace('_', ' ')} {words}")
+    parts.append(f"{record.wall_seconds:.1f} s of training")
+    return ", ".join(parts)
 
 
 def limits(table: dict[str, Any]) -> None:

@@ -70,10 +70,11 @@ def difference(beta1: float) -> Surface:
         f"s⁺/s⁻ - v⁺/v⁻, β1 = {beta1}",
         "β2",
         "P",
+        "s⁺/s⁻ - v⁺/v⁻",
         tuple(float(b) for b in beta2),
         tuple(float(P) for P in periods),
         tuple(rows),
-        about={"problem": "sparse", "beta1": beta1, "values": "s⁺/s⁻ - v⁺/v⁻"},
+        about={"problem": "sparse", "beta1": beta1},
     )
 
 

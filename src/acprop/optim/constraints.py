@@ -9,12 +9,13 @@ view.
 """
 
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from acprop import checks
 from acprop.optim.slots import real, whole
 
 
@@ -46,10 +47,7 @@ class Ball:
     center: float | Tensor = 0.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.radius, bool) or not isinstance(self.radius, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"radius must be a number, got {self.radius!r}")
-        if not (isfinite(self.radius) and self.radius > 0):
-            raise ValueError(f"radius must be finite and above 0, got {self.radius}")
+        checks.positive("radius", self.radius)
         _number_or_tensor("center", self.center)
         if not _holds(abs(self.center) < inf):
             raise ValueError(f"center must be finite, got {self.center}")

@@ -7,12 +7,11 @@ scalars of a step from `settings`. Every message has the form
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from math import isfinite
-from numbers import Real
 from typing import Any, Literal, TypedDict
 
 from torch import Tensor
 
+from acprop import checks
 from acprop import rule as rules
 from acprop.optim.constraints import Constraint, to_plain
 from acprop.rule import Clip, Convention, Rule
@@ -33,18 +32,8 @@ def _python(value: Any) -> Any:
     return value.item()
 
 
-def _number(name: str, value: Any) -> float:
-    value = _python(value)
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, got {value!r}")
-    return float(value)
-
-
 def _not_negative(name: str, value: Any) -> float:
-    number = _number(name, value)
-    if not (isfinite(number) and number >= 0):
-        raise ValueError(f"{name} must be finite and 0 or more, got {value}")
-    return number
+    return checks.not_negative(name, _python(value))
 
 
 def _lr(name: str, value: Any) -> float | Tensor:
@@ -75,10 +64,7 @@ def check_decay(name: str, value: Any) -> float | Tensor:
         _one_element(name, value)
         check_decay(name, value.item())
         return value
-    number = _number(name, value)
-    if not 0 <= number < 1:
-        raise ValueError(f"{name} must be in [0, 1), got {value}")
-    return number
+    return checks.decay(name, _python(value))
 
 
 def _betas(name: str, value: Any) -> Betas:

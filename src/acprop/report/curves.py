@@ -78,11 +78,12 @@ def _check(record: Curves) -> None:
     if not record.lines:
         raise ValueError(f"lines must be one or more, got none in {record.title!r}")
     for line in record.lines:
-        if len(line.x) != len(line.y):
-            raise ValueError(
-                f"y must be as long as x = {len(line.x)}, got {len(line.y)} "
-                f"in {line.label!r}"
-            )
+        for name in ("y", "low", "high") if line.low or line.high else ("y",):
+            if len(getattr(line, name)) != len(line.x):
+                raise ValueError(
+                    f"{name} must be as long as x = {len(line.x)}, "
+                    f"got {len(getattr(line, name))} in {line.label!r}"
+                )
     for name, scale in (("x", record.x_scale), ("y", record.y_scale)):
         values = np.concatenate([getattr(line, name) for line in record.lines])
         if scale == "log" and not np.any(values[np.isfinite(values)] > 0):
@@ -98,9 +99,9 @@ def _draw_panel(ax: Axes, record: Curves, looks: dict[str, Look]) -> None:
         (drawn,) = ax.plot(line.x, line.y, label=line.label)
         drawn.set(**looks[line.label], markevery=_spread(line.x, record.x_scale))
         drawn.set_rasterized(len(line.x) > MAX_VECTOR_POINTS)
-        _draw_band(ax, record, line, str(looks[line.label]["color"]))
-    if "y_range" in record.about:
-        ax.set_ylim(*record.about["y_range"])
+        _draw_band(ax, line, str(looks[line.label]["color"]))
+    if record.y_range is not None:
+        ax.set_ylim(*record.y_range)
     ax.set_title(record.title)
     ax.set_xlabel(record.x_label)
     ax.set_ylabel(record.y_label)
@@ -108,14 +109,11 @@ def _draw_panel(ax: Axes, record: Curves, looks: dict[str, Look]) -> None:
     ax.set_axisbelow(True)
 
 
-def _draw_band(ax: Axes, record: Curves, line: Line, colour: str) -> None:
-    """about["bands"] = {label: {"low": …, "high": …}}: how far runs are apart."""
-    band = record.about.get("bands", {}).get(line.label)
-    if band is None:
-        return
-    # A record that was read has null for NaN; as numbers, both are a gap.
-    low, high = (np.asarray(band[end], float) for end in ("low", "high"))
-    ax.fill_between(line.x, low, high, color=colour, alpha=0.18, linewidth=0)
+def _draw_band(ax: Axes, line: Line, colour: str) -> None:
+    """How far runs are apart; a NaN is a gap."""
+    if line.low:
+        ends = line.low, line.high
+        ax.fill_between(line.x, *ends, color=colour, alpha=0.18, linewidth=0)
 
 
 def _spread(x: Sequence[float], scale: str) -> list[int]:

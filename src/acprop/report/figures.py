@@ -3,28 +3,28 @@
     regions, with or without boundaries    the (β2, P) plane, one panel each
     boundaries alone                       the same plane, empty
     curves, surfaces                       one panel each
-    surfaces of runs, about["cells"]       heat maps with numbers, one panel each
+    surfaces of runs, with n_runs           heat maps with numbers, one panel each
 
 The same records give the same bytes.
 """
 
 # pyright: reportUnknownMemberType=false
 
-import os
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from acprop.records import Boundary, Curves, Record, Region, Surface
+from acprop import files
+from acprop.records import Boundary, Curves, FigureRecord, Record, Region, Surface
 from acprop.report.curves import draw_curves
 from acprop.report.heatmaps import draw_heatmaps
 from acprop.report.regions import draw_regions
 from acprop.report.style import DPI, style
 from acprop.report.surfaces import draw_surfaces
 
-__all__ = ["draw", "figure"]
+__all__ = ["draw", "draw_figure", "figure"]
 
 # What each format would write about when and with what; a date changes every time.
 _METADATA: dict[str, dict[str, None]] = {
@@ -48,13 +48,18 @@ def draw(records: Sequence[Record], path: Path, *, title: str | None = None) -> 
     with style():
         drawn = _figure(records, title)
         drawn.savefig(picture, format=form, dpi=DPI, metadata=_METADATA[form])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        partial.write_bytes(picture.getvalue())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    files.write(path, picture.getvalue())
+
+
+def draw_figure(records: Sequence[Record], path: Path) -> None:
+    """Draw a figure's file: a `FigureRecord` first, then what it shows."""
+    about, *shown = records
+    if not isinstance(about, FigureRecord):
+        raise ValueError(
+            f"records must begin with a figure, got a {about.record}; write them "
+            "with acprop lab figures"
+        )
+    draw(shown, path, title=f"{about.caption} ({about.place})")
 
 
 def figure(records: Sequence[Record], *, title: str | None = None) -> Figure:
@@ -73,7 +78,7 @@ def _figure(records: Sequence[Record], title: str | None) -> Figure:
         return draw_regions(regions, boundaries, title)
     if n and len(curves) == n:
         return draw_curves(curves, title)
-    if n and len(surfaces) == n and all("cells" in s.about for s in surfaces):
+    if n and len(surfaces) == n and all(s.n_runs for s in surfaces):
         return draw_heatmaps(surfaces, title)
     if n and len(surfaces) == n:
         return draw_surfaces(surfaces, title)

@@ -31,7 +31,7 @@ Corner = tuple[int, int]
 
 
 def draw_heatmaps(records: Sequence[Surface], title: str | None) -> Figure:
-    """about["range"]: the ends of the colours; without it, those of the values."""
+    """One panel for each record, all with the same colours."""
     figure, axes = panels(len(records))
     low, high = _range(records)
     norm = Normalize(low, high if high > low else low + 1)
@@ -39,7 +39,7 @@ def draw_heatmaps(records: Sequence[Surface], title: str | None) -> Figure:
     for ax, record in zip(axes, records, strict=True):
         _draw_panel(ax, record, norm, colours)
     bar = figure.colorbar(ScalarMappable(norm, colours), ax=axes)
-    bar.set_label(str(records[0].about.get("values", records[0].name)))
+    bar.set_label(records[0].value_label)
     if title is not None:
         figure.suptitle(title)
     return figure
@@ -57,18 +57,16 @@ def cell_words(value: float, n_runs: int, n_diverged: int) -> str:
 
 
 def _range(records: Sequence[Surface]) -> tuple[float, float]:
-    if "range" in records[0].about:
-        low, high = records[0].about["range"]
-        return float(low), float(high)
+    if records[0].value_range is not None:
+        return records[0].value_range
     values = np.concatenate([np.ravel(record.values) for record in records])
     return float(np.nanmin(values)), float(np.nanmax(values))
 
 
 def _draw_panel(ax: Axes, record: Surface, norm: Normalize, colours: Colormap) -> None:
-    counts = record.about["cells"]
     for i, row in enumerate(record.values):
         for j, value in enumerate(row):
-            n, n_diverged = counts["runs"][i][j], counts["diverged"][i][j]
+            n, n_diverged = record.n_runs[i][j], record.n_diverged[i][j]
             face: Any = colours(norm(value)) if math.isfinite(value) else None
             words = cell_words(value, n, n_diverged)
             if face is None:

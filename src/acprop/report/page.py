@@ -5,39 +5,57 @@ which lie beside it; the same records give the same bytes.
 
     out/index.html            the page
     out/verdicts.jsonl        the claims
+    out/figures/NAME.png      the toy figures, which are drawn before
     out/studies/NAME.jsonl    a study, its runs, and what its figure shows
-    out/studies/NAME.svg      the figure
+    out/studies/NAME.svg      the figure of a study
 """
 
-import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from acprop.records import RunRecord, StudyRecord, Verdict, read, write
+from acprop import files
+from acprop.records import (
+    FigureRecord,
+    RunRecord,
+    RunStatus,
+    StudyRecord,
+    Verdict,
+    read,
+    write,
+)
 from acprop.report.figures import draw
-from acprop.report.statistics import arms_of
-from acprop.report.studies import label_of, runs_of, study_records
+from acprop.report.metrics import label_of
+from acprop.report.studies import gather, study_figures
 from acprop.report.tables import Table, study_sentence, study_table
 
-__all__ = ["PageFigure", "write_page"]
+__all__ = ["Content", "write_page"]
 
 VERDICTS = ("fails", "undecided", "holds")
 
 
-class PageFigure(NamedTuple):
-    """path: relative to the page."""
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Everything that a page shows; a figure is in figures/NAME.png below it."""
 
-    name: str
-    place: str
-    caption: str
-    path: str
+    verdicts: Sequence[Verdict]
+    figures: Sequence[FigureRecord]
+    studies: Sequence[tuple[StudyRecord, Sequence[RunRecord]]]
+
+
+@dataclass(frozen=True, slots=True)
+class PageFigure:
+    """A figure; the paths of its picture and its records, relative to the page."""
+
+    about: FigureRecord
+    picture: str
+    records: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,28 +88,24 @@ class _Group:
 
 
 def write_page(
-    out: Path,
-    *,
-    verdicts: Sequence[Verdict],
-    figures: Sequence[tuple[str, str, str, str]],
-    studies: Sequence[tuple[StudyRecord, Sequence[RunRecord]]],
-    missing: Sequence[str],
-    about: Mapping[str, Any],
+    out: Path, content: Content, *, missing: Sequence[str], about: Mapping[str, Any]
 ) -> Path:
     """Write out/index.html and the records beside it; return the page's path.
 
-    figures: name, place in the paper, caption, path relative to out. One whose file
-        is not there is named among what is missing.
-    missing: what was not run, and why.
-    about: what to say of the whole: "command", "scale", "time", "wall_seconds",
-        "machine", "commit", "versions" …; the clock is not read here, so that the
-        same records give the same bytes.
+    A figure without a picture is named among what is missing.
+
+    Args:
+        missing: what was not run, and why.
+        about: facts about the whole: "command", "scale", "time", "wall_seconds",
+            "machine", "commit", "versions" …; the clock is not read here, so that the
+            same records give the same bytes.
     """
-    wanted = [PageFigure(*item) for item in figures]
-    shown = [item for item in wanted if _is_there(out, item.path)]
-    lost = [item for item in wanted if item not in shown]
+    verdicts = content.verdicts
+    figures = [_figure(out, figure) for figure in content.figures]
+    shown = [figure for figure in figures if figure.picture]
+    lost = [figure.about for figure in figures if not figure.picture]
     absent = [*missing, *(f"figure {f.name} ({f.place}): no file" for f in lost)]
-    prepared = [_prepare(out, study, runs) for study, runs in studies]
+    prepared = [_prepare(out, study, runs) for study, runs in content.studies]
     if verdicts:
         write(out / "verdicts.jsonl", verdicts)
     text = (
@@ -102,12 +116,13 @@ def write_page(
             claims=_count(verdicts),
             groups=_groups(verdicts),
             corrected={v.claim for v in verdicts},
-            figures=[(item, _records_of(out, item.path)) for item in shown],
+            figures=shown,
             studies=prepared,
             missing=[*absent, *(m for study in prepared for m in study.missing)],
         )
     )
-    return _write_text(out / "index.html", text)
+    files.write(out / "index.html", text)
+    return out / "index.html"
 
 
 def _environment() -> Environment:
@@ -127,41 +142,45 @@ def _prepare(out: Path, study: StudyRecord, runs: Sequence[RunRecord]) -> _Study
     """Write a study's records, then draw from what was written."""
     key = _key(f"{study.name}-{study.scale}")
     path = out / "studies" / f"{key}.jsonl"
-    found = runs_of(study, runs)
-    drawn = study_records(study, found)
-    write(path, [study, *found, *drawn])
+    found = gather(study, runs)
+    drawn = study_figures(found)
+    write(path, [study, *found.runs, *drawn])
     figure = f"studies/{key}.svg" if drawn else ""
     if drawn:
         kept = [r for r in read(path) if not isinstance(r, StudyRecord | RunRecord)]
         draw(kept, out / figure, title=f"{study.title} ({study.scale} scale)")
-    table = study_table(study, found)
-    lost = len(study.runs) - len(found)
+    table = study_table(found)
+    lost = len(set(study.runs)) - len(found.runs)
     gone = [f"{lost} of {len(study.runs)} runs have no record"] if lost else []
     return _Study(
         record=study,
         key=key,
         figure=figure,
         records=f"studies/{key}.jsonl",
-        sentence=study_sentence(study, found),
+        sentence=study_sentence(found),
         table=table,
         every=(
-            study_table(study, found, every=True)
-            if len(arms_of(found)) > len(table.rows)
+            study_table(found, every=True)
+            if len(found.arms) > len(table.rows)
             else None
         ),
-        counts=_run_counts(study, found),
-        data="; ".join(sorted({_sources(run.data) for run in found if run.data})),
-        wall=_duration(sum(run.wall_seconds for run in found)) if found else "–",
+        counts=_run_counts(study, found.runs),
+        data="; ".join(sorted({_sources(run.data) for run in found.runs if run.data})),
+        wall=_duration(sum(r.wall_seconds for r in found.runs)) if found.runs else "–",
         missing=tuple(f"{study.title}: {why}" for why in (*study.missing, *gone)),
-        messages=_messages(found),
+        messages=_messages(found.runs),
     )
 
 
 def _messages(runs: Sequence[RunRecord]) -> tuple[str, ...]:
     """What went wrong, once for each status and message, with how often it did."""
-    seen = Counter((run.status, run.message) for run in runs if run.message)
+    seen = Counter(
+        (run.status, run.message)
+        for run in runs
+        if run.message or run.status is not RunStatus.DONE
+    )
     return tuple(
-        f"{n} {'runs' if n > 1 else 'run'} {status}: {message}"
+        f"{n} {'runs' if n > 1 else 'run'} {status}: {message or status.message}"
         for (status, message), n in seen.items()
     )
 
@@ -237,20 +256,16 @@ def _duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def _records_of(out: Path, path: str) -> str:
-    """What a figure was drawn from, where `acprop lab figures` puts it."""
-    place = PurePosixPath(path)
-    records = place.parent / "records" / f"{place.stem}.jsonl"
-    return str(records) if (out / records).is_file() else ""
-
-
-def _is_there(out: Path, path: str) -> bool:
-    parts = PurePosixPath(path)
-    if parts.is_absolute() or ".." in parts.parts or "\\" in path:
+def _figure(out: Path, figure: FigureRecord) -> PageFigure:
+    """Where its files are; empty for one that is not there."""
+    if _key(figure.name) != figure.name:
         raise ValueError(
-            f"path must lie below the page, got {path}; write the figure there"
+            f"a figure's name must be small letters, digits, dots and hyphens, "
+            f"got {figure.name!r}"
         )
-    return (out / path).is_file()
+    places = f"figures/{figure.name}.png", f"figures/records/{figure.name}.jsonl"
+    picture, records = (place if (out / place).is_file() else "" for place in places)
+    return PageFigure(figure, picture, records)
 
 
 def _key(text: str) -> str:
@@ -261,15 +276,3 @@ def _key(text: str) -> str:
 def _breakable(text: str) -> list[str]:
     """Pieces between which a long word may break."""
     return re.split(r"(?<=[-_/])", text)
-
-
-def _write_text(path: Path, text: str) -> Path:
-    """Whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
-    return path

@@ -15,7 +15,6 @@ A run that diverged has no final value. It is left out of the mean, and counted.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
-from acprop.records import RunRecord
+from acprop.plain import Plain, canonical
+from acprop.records import RunRecord, RunStatus
+from acprop.report.metrics import is_higher_better
 from acprop.report.style import display
 
 __all__ = [
@@ -37,7 +38,6 @@ __all__ = [
     "brief",
     "compare",
     "describe",
-    "is_higher_better",
     "number",
     "over_seeds",
     "selection_metric",
@@ -49,43 +49,49 @@ __all__ = [
 _stats: Any = stats  # its types are unknown to pyright
 
 CONFIDENCE = 0.95
-# A metric is better when higher unless its name has one of these words.
-LOWER_IS_BETTER = (
-    "loss",
-    "error",
-    "perplexity",
-    "bits",
-    "seconds",
-    "fid",
-    "distance",
-)
-
 Words = Literal["better", "worse", "no difference shown"]
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """settings: of the optimizer and the schedule. conditions: of the task."""
+    """Runs that differ in nothing but the seed.
+
+    settings    all of the optimizer and of the schedule; runs are grouped by them
+    written     those of them that the study wrote down; they name the arm
+    conditions  the settings of the task
+    """
 
     optimizer: str
-    settings: dict[str, Any]
-    conditions: dict[str, Any]
+    settings: Plain
+    written: Plain
+    conditions: Plain
     runs: tuple[RunRecord, ...]
+
+    @property
+    def known(self) -> Plain:
+        """Every setting there is, of task, optimizer and schedule."""
+        return {**self.conditions, **self.settings}
 
     @property
     def done(self) -> tuple[RunRecord, ...]:
         """Those that came to their end."""
-        return tuple(run for run in self.runs if run.status == "done")
+        return tuple(run for run in self.runs if run.status is RunStatus.DONE)
 
     @property
     def n_diverged(self) -> int:
         """How many ended in NaN or ∞."""
-        return sum(run.status == "diverged" for run in self.runs)
+        return sum(run.status is RunStatus.DIVERGED for run in self.runs)
 
     @property
     def n_stopped(self) -> int:
-        """How many were ended by the clock or by an error: no result at all."""
-        return len(self.runs) - len(self.done) - self.n_diverged
+        """How many have no result: stopped, out of time, or ended by an error."""
+        return sum(not run.status.is_result for run in self.runs)
+
+    @property
+    def losses(self) -> list[str]:
+        """How many runs have no value, in words."""
+        lost = [(self.n_diverged, "diverged"), (self.n_stopped, "stopped")]
+        return [f"{k} of {len(self.runs)} {what}" for k, what in lost if k]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +117,8 @@ def arms_of(runs: Iterable[RunRecord]) -> list[Arm]:
     """Runs that differ in nothing but the seed belong together, in order of seed."""
     groups: dict[str, list[RunRecord]] = {}
     for run in runs:
-        settings, conditions = _settings(run), _conditions(run)
-        key = json.dumps([run.optimizer, settings, conditions], sort_keys=True)
-        groups.setdefault(key, []).append(run)
+        identity = [run.optimizer, _settings(run, run.settings), _conditions(run)]
+        groups.setdefault(canonical(identity), []).append(run)
     return [_arm(members) for members in groups.values()]
 
 
@@ -164,11 +169,6 @@ def compare(arm: Arm, reference: Arm, metric: str) -> Difference:
     return Difference(found, "better" if is_better else "worse")
 
 
-def is_higher_better(metric: str) -> bool:
-    """Accuracy rises, loss falls."""
-    return not any(word in metric.lower() for word in LOWER_IS_BETTER)
-
-
 def selection_metric(runs: Iterable[RunRecord]) -> str | None:
     """The validation metric of these runs: accuracy, else the loss, else another."""
     names = {name for run in runs for name in run.final if name.startswith("val_")}
@@ -198,23 +198,23 @@ def best(arms: Sequence[Arm], metric: str) -> Arm:
 
 def describe(arm: Arm, names: Iterable[str], *, bare: bool = False) -> str:
     """An arm in words: its optimizer and those of its settings that are asked for."""
-    known = {**arm.conditions, **arm.settings}
+    known = arm.known
     parts = [f"{name} = {brief(known[name])}" for name in names if name in known]
     return ", ".join(parts if bare else [display(arm.optimizer), *parts])
 
 
 def varying(arms: Sequence[Arm]) -> list[str]:
-    """Which settings and conditions are not the same in all arms that have them.
+    """Which written settings and conditions are not the same in all arms with them.
 
     Among arms of one optimizer, also those that only some of them have.
     """
-    plain = [(arm.optimizer, {**arm.conditions, **arm.settings}) for arm in arms]
+    plain = [(arm.optimizer, {**arm.conditions, **arm.written}) for arm in arms]
     optimizers = {optimizer for optimizer, _ in plain}
 
     def differs(name: str) -> bool:
         has = {(optimizer, name in known) for optimizer, known in plain}
         values = [known[name] for _, known in plain if name in known]
-        texts = {json.dumps(value, sort_keys=True) for value in values}
+        texts = {canonical(value) for value in values}
         return len(texts) > 1 or len(has) > len(optimizers)
 
     names = dict.fromkeys(name for _, known in plain for name in known)
@@ -241,13 +241,19 @@ def _arm(members: Sequence[RunRecord]) -> Arm:
                 f"{before.run} and {after.run}; give the runs of one study and scale"
             )
     first = runs[0]
-    return Arm(first.optimizer, _settings(first), _conditions(first), tuple(runs))
+    return Arm(
+        first.optimizer,
+        settings=_settings(first, first.settings),
+        written=_settings(first, first.study_settings),
+        conditions=_conditions(first),
+        runs=tuple(runs),
+    )
 
 
-def _settings(run: RunRecord) -> dict[str, Any]:
+def _settings(run: RunRecord, of_optimizer: Plain) -> Plain:
     """The optimizer's settings; of the rest of the spec, how long and on what lr."""
     schedule = {k: run.spec[k] for k in ("epochs", "schedule") if k in run.spec}
-    settings = _without_seed(run.settings)
+    settings = _without_seed(of_optimizer)
     betas = settings.pop("betas", ())  # a study that varies β1 says "beta1"
     return {**settings, **_betas(betas), **_flat(schedule)}
 
@@ -256,19 +262,19 @@ def _betas(betas: Sequence[float]) -> dict[str, float]:
     return {f"beta{i}": beta for i, beta in enumerate(betas, 1)}
 
 
-def _conditions(run: RunRecord) -> dict[str, Any]:
+def _conditions(run: RunRecord) -> Plain:
     task = run.spec.get("task")
     named = {} if task is None else {"task": task}
     return {**named, **_flat(_without_seed(run.spec.get("task_settings", {})))}
 
 
-def _without_seed(plain: dict[str, Any]) -> dict[str, Any]:
+def _without_seed(plain: Plain) -> Plain:
     return {name: value for name, value in plain.items() if name != "seed"}
 
 
-def _flat(plain: dict[str, Any]) -> dict[str, Any]:
+def _flat(plain: Plain) -> Plain:
     """{"schedule": {"kind": "constant"}} as {"schedule kind": "constant"}."""
-    flat: dict[str, Any] = {}
+    flat: Plain = {}
     for name, value in plain.items():
         inner = value if isinstance(value, dict) else None
         if inner is None:

@@ -5,17 +5,13 @@ all shown; of those that differ in anything else, the one that validation prefer
 `statistics.best` says. What the test data say never decides.
 """
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
-
-import json
 import math
-import re
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
+from acprop.plain import canonical
 from acprop.records import Curves, Line, RunRecord, StudyRecord, Surface
+from acprop.report.metrics import is_share, label_of, shown_value
 from acprop.report.statistics import (
     Arm,
     arms_of,
@@ -30,13 +26,22 @@ from acprop.report.statistics import (
 )
 from acprop.report.style import LOG_SPAN, display
 
-__all__ = ["runs_of", "shown_arms", "study_records"]
+__all__ = ["StudyRuns", "gather", "shown_arms", "study_figures"]
 
 
-def runs_of(study: StudyRecord, runs: Sequence[RunRecord]) -> list[RunRecord]:
+@dataclass(frozen=True, slots=True)
+class StudyRuns:
+    """A study, those of its runs that have a record, and the same runs as arms."""
+
+    study: StudyRecord
+    runs: tuple[RunRecord, ...]
+    arms: tuple[Arm, ...]
+
+
+def gather(study: StudyRecord, runs: Iterable[RunRecord]) -> StudyRuns:
     """The runs that the study names, in its order, as far as there are records."""
     known = {run.run: run for run in runs}
-    found = [known[name] for name in study.runs if name in known]
+    found = tuple(known[name] for name in dict.fromkeys(study.runs) if name in known)
     for metric in filter(is_share, study.metrics):
         for value in (value_of(run, metric) for run in found):
             if value > 1:
@@ -44,48 +49,28 @@ def runs_of(study: StudyRecord, runs: Sequence[RunRecord]) -> list[RunRecord]:
                     f"{metric} must be a share in [0, 1], got {value:.6g} in "
                     f"{study.name}; record no percent"
                 )
-    return found
+    return StudyRuns(study, found, tuple(arms_of(found)))
 
 
 def shown_arms(arms: Sequence[Arm], axes: Sequence[str]) -> list[Arm]:
     """One arm for each optimizer, task and value of the axes: validation's choice."""
     groups: dict[str, list[Arm]] = {}
     for arm in arms:
-        known = {**arm.conditions, **arm.settings}
-        place = [arm.optimizer, arm.conditions, [known.get(name) for name in axes]]
-        groups.setdefault(json.dumps(place, sort_keys=True), []).append(arm)
+        values = [arm.known.get(name) for name in axes]
+        place = canonical([arm.optimizer, arm.conditions, values])
+        groups.setdefault(place, []).append(arm)
     return [_preferred(group) for group in groups.values()]
 
 
-def study_records(
-    study: StudyRecord, runs: Sequence[RunRecord]
-) -> list[Curves] | list[Surface]:
+def study_figures(found: StudyRuns) -> list[Curves] | list[Surface]:
     """What the study shows; empty if no run has anything to show, or for a table.
 
-    Curves have about["bands"] = {label: {"low": …, "high": …}}, mean ∓ std at each x.
-    Surfaces have about["cells"]: "runs" and "diverged", counted for each value, and
-    about["range"], which is the same for all panels.
+    A line's band is mean ∓ std at each x; panels of one metric have the same range.
     """
-    arms = arms_of(runs_of(study, runs))
+    study = found.study
     if study.shows == "curves":
-        return _curves(study, shown_arms(arms, study.axes))
-    return _surfaces(study, arms) if study.shows == "heatmap" else []
-
-
-def label_of(metric: str) -> str:
-    """test_accuracy is read as "test accuracy, %"."""
-    words = re.sub(r"^val_", "validation_", metric).replace("_", " ")
-    return words + (", %" if is_share(metric) else "")
-
-
-def is_share(metric: str) -> bool:
-    """Is it recorded in [0, 1] and shown in percent?"""
-    return metric.endswith("accuracy")
-
-
-def shown_value(metric: str, value: float) -> float:
-    """A value as it is shown."""
-    return 100 * value if is_share(metric) else value
+        return _curves(study, shown_arms(found.arms, study.axes))
+    return _surfaces(study, found.arms) if study.shows == "heatmap" else []
 
 
 def _preferred(group: Sequence[Arm]) -> Arm:
@@ -124,27 +109,17 @@ def _panel(
 ) -> Curves:
     tasks = {name for arm in arms for name in arm.conditions}
     asked = [*study.axes, *(name for name in varying(arms) if name in tasks)]
-    lines: list[Line] = []
-    bands: dict[str, dict[str, list[float]]] = {}
-    for arm in arms:
-        label = _label(arm, asked, bare)
-        line, band = _line(arm, metric, label)
-        lines.append(line)
-        bands[label] = band
-    about = {"scale": study.scale, "note": study.note, "bands": bands}
-    return Curves(
-        study.name, title, "epoch", label_of(metric), tuple(lines), about=about
-    )
+    lines = tuple(_line(arm, metric, _label(arm, asked, bare)) for arm in arms)
+    about = {"scale": study.scale, "note": study.note}
+    return Curves(study.name, title, "epoch", label_of(metric), lines, about=about)
 
 
 def _label(arm: Arm, asked: Sequence[str], bare: bool) -> str:
     words = describe(arm, asked, bare=bare) or display(arm.optimizer)
-    n = len(arm.runs)
-    lost = [(arm.n_diverged, "diverged"), (arm.n_stopped, "stopped")]
-    return ", ".join([words, *(f"{k} of {n} {what}" for k, what in lost if k)])
+    return ", ".join([words, *arm.losses])
 
 
-def _line(arm: Arm, metric: str, label: str) -> tuple[Line, dict[str, list[float]]]:
+def _line(arm: Arm, metric: str, label: str) -> Line:
     """The mean over finished runs at each epoch, and the band of one std around it."""
     seen: dict[float, list[float]] = {}
     for run in arm.done:
@@ -153,11 +128,13 @@ def _line(arm: Arm, metric: str, label: str) -> tuple[Line, dict[str, list[float
             seen.setdefault(float(entry.get("epoch", i + 1)), []).append(value)
     x = tuple(sorted(seen)) or (1.0,)  # a line for the legend, if nothing else
     spreads = [spread(seen.get(epoch, [])) for epoch in x]
-    band = {
-        "low": [s.mean - s.std for s in spreads],
-        "high": [s.mean + s.std for s in spreads],
-    }
-    return Line(label, x, tuple(s.mean for s in spreads)), band
+    return Line(
+        label,
+        x,
+        y=tuple(s.mean for s in spreads),
+        low=tuple(s.mean - s.std for s in spreads),
+        high=tuple(s.mean + s.std for s in spreads),
+    )
 
 
 def _alike(panels: Sequence[Curves]) -> list[Curves]:
@@ -166,30 +143,27 @@ def _alike(panels: Sequence[Curves]) -> list[Curves]:
     ends = [
         v
         for panel in panels
-        for band in panel.about["bands"].values()
-        for v in (*band["low"], *band["high"])
+        for line in panel.lines
+        for v in (*line.low, *line.high)
         if math.isfinite(v)
     ]
     if not values:
         return []
     low, high = min(values), max(values)
     is_log = low > 0 and high / low > LOG_SPAN
-    fixed = {"y_range": _with_margin([*values, *ends], is_log)}
+    y_range = _with_margin([*values, *ends], is_log)
     scale = "log" if is_log else "linear"
-    return [
-        replace(panel, y_scale=scale, about={**panel.about, **fixed})
-        for panel in panels
-    ]
+    return [replace(panel, y_scale=scale, y_range=y_range) for panel in panels]
 
 
-def _with_margin(values: Sequence[float], is_log: bool) -> list[float]:
+def _with_margin(values: Sequence[float], is_log: bool) -> tuple[float, float]:
     """Where an axis begins and ends, so that no line lies on the frame."""
     if is_log:
         usable = [v for v in values if v > 0]
-        return [min(usable) / 1.2, max(usable) * 1.2]
+        return min(usable) / 1.2, max(usable) * 1.2
     low, high = min(values), max(values)
     margin = 0.04 * (high - low) or 0.05 * abs(high) or 1.0
-    return [low - margin, high + margin]
+    return low - margin, high + margin
 
 
 def _finite_values(panel: Curves) -> list[float]:
@@ -205,12 +179,10 @@ def _surfaces(study: StudyRecord, arms: Sequence[Arm]) -> list[Surface]:
         )
     metric = study.metrics[0]
     across, down = study.axes
-    usable = [
-        a for a in arms if {across, down} <= {**a.conditions, **a.settings}.keys()
-    ]
+    usable = [arm for arm in arms if {across, down} <= arm.known.keys()]
     shown = shown_arms(usable, study.axes)
-    x = sorted({float(_axis(arm, across)) for arm in shown})
-    y = sorted({float(_axis(arm, down)) for arm in shown})
+    x = sorted({float(arm.known[across]) for arm in shown})
+    y = sorted({float(arm.known[down]) for arm in shown})
     groups: dict[str, list[Arm]] = {}
     conditions = (
         [n for n in varying(shown) if n in shown[0].conditions] if shown else []
@@ -223,8 +195,7 @@ def _surfaces(study: StudyRecord, arms: Sequence[Arm]) -> list[Surface]:
     ends = [v for s in made for row in s.values for v in row if math.isfinite(v)]
     if not ends:
         return []
-    common = {"range": [min(ends), max(ends)]}
-    return [replace(s, about={**s.about, **common}) for s in made]
+    return [replace(s, value_range=(min(ends), max(ends))) for s in made]
 
 
 def _surface(
@@ -236,22 +207,20 @@ def _surface(
     y: Sequence[float],
 ) -> Surface:
     across, down = study.axes
-    found = {(float(_axis(a, across)), float(_axis(a, down))): a for a in arms}
-    rows: list[tuple[float, ...]] = []
-    counts: dict[str, list[list[int]]] = {"runs": [], "diverged": []}
-    for high in y:
-        cells = [found.get((right, high)) for right in x]
-        rows.append(tuple(_cell(cell, metric) for cell in cells))
-        counts["runs"].append([len(c.runs) if c else 0 for c in cells])
-        counts["diverged"].append([c.n_diverged if c else 0 for c in cells])
-    about = {
-        "values": label_of(metric),
-        "scale": study.scale,
-        "note": study.note,
-        "cells": counts,
-    }
+    found = {(float(a.known[across]), float(a.known[down])): a for a in arms}
+    cells = [[found.get((right, high)) for right in x] for high in y]
     return Surface(
-        study.name, title, across, down, tuple(x), tuple(y), tuple(rows), about
+        study.name,
+        title,
+        across,
+        down,
+        label_of(metric),
+        tuple(x),
+        tuple(y),
+        values=tuple(tuple(_cell(c, metric) for c in row) for row in cells),
+        n_runs=tuple(tuple(len(c.runs) if c else 0 for c in row) for row in cells),
+        n_diverged=tuple(tuple(c.n_diverged if c else 0 for c in row) for row in cells),
+        about={"scale": study.scale, "note": study.note},
     )
 
 
@@ -259,7 +228,3 @@ def _cell(arm: Arm | None, metric: str) -> float:
     return (
         math.nan if arm is None else shown_value(metric, over_seeds(arm, metric).mean)
     )
-
-
-def _axis(arm: Arm, name: str) -> Any:
-    return {**arm.conditions, **arm.settings}[name]

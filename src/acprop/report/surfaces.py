@@ -94,7 +94,7 @@ def _draw_panel(figure: Figure, ax: Axes, record: Surface) -> None:
     is_symlog = isinstance(norm, SymLogNorm)
     ticks = symlog_ticks(norm.linthresh) if is_symlog else None
     bar = figure.colorbar(mesh, ax=ax, ticks=ticks, extend=_beyond(values, norm))
-    bar.set_label(str(record.about.get("values", record.name)))
+    bar.set_label(record.value_label)
     ax.set_title(record.title)
     ax.set_xlabel(record.x_label)
     ax.set_ylabel(record.y_label)

@@ -1,27 +1,27 @@
-"""A study's runs as a table: final metrics with their spread, seed by seed compared.
+"""A study's runs as a table of text: final metrics with their spread, and differences.
 
-Cells are text; the page and Markdown differ only in how they put it down.
+Differences are taken seed by seed.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from acprop.records import RunRecord, StudyRecord
+from acprop.records import StudyRecord
+from acprop.report.metrics import is_share, label_of, shown_value
 from acprop.report.statistics import (
     Arm,
     Spread,
-    arms_of,
     compare,
     describe,
     over_seeds,
     selection_metric,
     varying,
 )
-from acprop.report.studies import is_share, label_of, runs_of, shown_arms, shown_value
+from acprop.report.studies import StudyRuns, shown_arms
 from acprop.report.style import display
 
-__all__ = ["Table", "markdown", "study_sentence", "study_table"]
+__all__ = ["Table", "study_sentence", "study_table"]
 
 REFERENCE = "acprop"
 NONE = "–"
@@ -41,20 +41,18 @@ class Table:
     chosen_by: str = ""
 
 
-def study_table(
-    study: StudyRecord, runs: Sequence[RunRecord], *, every: bool = False
-) -> Table:
+def study_table(found: StudyRuns, *, every: bool = False) -> Table:
     """One row for each arm shown; with every, one for each there is.
 
     A heat map shows its axes; its table has the setting that validation chose.
     """
-    arms = arms_of(runs_of(study, runs))
+    study, arms = found.study, found.arms
     axes = () if study.shows == "heatmap" else study.axes
     shown = arms if every else shown_arms(arms, axes)
     names = _told(study, arms)
     metrics, chosen_by = list(study.metrics), ""
     if len(shown) < len(arms):
-        chosen_by = selection_metric(runs) or ""
+        chosen_by = selection_metric(found.runs) or ""
         metrics = list(dict.fromkeys([*metrics, chosen_by])) if chosen_by else metrics
     compared = None if every else _compared(study)
     references = [_reference(arm, shown, axes) for arm in shown]
@@ -74,20 +72,13 @@ def study_table(
     return Table(tuple(columns), tuple(rows), said, chosen_by)
 
 
-def markdown(table: Table) -> str:
-    """The table for a README."""
-    rows = [table.columns, ("---",) * len(table.columns), *table.rows]
-    lines = ["| " + " | ".join(map(_plain, row)) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
-def study_sentence(study: StudyRecord, runs: Sequence[RunRecord]) -> str:
+def study_sentence(found: StudyRuns) -> str:
     """The result in one sentence that also says how it differs from the paper's.
 
     One value for each optimizer and task, at the setting that validation chose.
     """
+    study, arms = found.study, found.arms
     metric = _compared(study)
-    arms = arms_of(runs_of(study, runs))
     shown = shown_arms(arms, ())
     if metric is None or not shown:
         return ""
@@ -137,8 +128,7 @@ def _reference(arm: Arm, shown: Sequence[Arm], axes: Sequence[str]) -> Arm | Non
         return None
 
     def place(other: Arm) -> tuple[object, list[object]]:
-        known = {**other.conditions, **other.settings}
-        return other.conditions, [known.get(name) for name in axes]
+        return other.conditions, [other.known.get(name) for name in axes]
 
     alike = [a for a in shown if a.optimizer == REFERENCE and place(a) == place(arm)]
     return alike[0] if len(alike) == 1 else None
@@ -146,9 +136,9 @@ def _reference(arm: Arm, shown: Sequence[Arm], axes: Sequence[str]) -> Arm | Non
 
 def _count(arm: Arm) -> str:
     n = len(arm.runs)
-    lost = [(arm.n_diverged, "diverged"), (arm.n_stopped, "stopped")]
-    said = [f"{k} of {n} {what}" for k, what in lost if k]
-    return "; ".join([f"{len(arm.done)} of {n} finished", *said]) if said else f"{n}"
+    if not arm.losses:
+        return f"{n}"
+    return "; ".join([f"{len(arm.done)} of {n} finished", *arm.losses])
 
 
 def _metric(arm: Arm, metric: str) -> str:
@@ -184,7 +174,3 @@ def _numbers(metric: str, values: Sequence[float], std: float) -> list[str]:
         else NONE
         for v in values
     ]
-
-
-def _plain(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")

@@ -17,9 +17,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, cast, final
 
 import torch
-from torch import Tensor, distributed, nn
+from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from acprop import ranks
 from acprop.tasks.data import share
 from acprop.tasks.task import OptimizerFactory, stream
 
@@ -67,7 +68,7 @@ class Learner:
         device: str,
     ) -> None:
         self.options, self.device = options, device
-        self.rank, self.world = _place()
+        self.rank, self.world = ranks.rank(), ranks.world()
         _check(options, optimizer, self.world)
         self.net = net.to(device)
         self.model = self._wrapped(self.net)
@@ -114,7 +115,7 @@ class Learner:
             nn.utils.clip_grad_norm_(self.net.parameters(), self.options.clip_norm)
         self.optimizer.step()
         self.n_steps += 1
-        return _total(torch.stack(sums).sum(0))
+        return ranks.total(torch.stack(sums).sum(0))
 
     def _synchronised(self, *, last: bool) -> AbstractContextManager[None]:
         """Ranks exchange gradients once a step; DDP decides it in the forward pass."""
@@ -151,13 +152,12 @@ class Learner:
         for i in range(self.rank, n_batches, self.world):
             x, y = batch(i)
             sums += judgement(self.net(x), y)
-        return _total(sums)
+        return ranks.total(sums)
 
     def agree_on_buffers(self) -> None:
         """Ranks take the first's: BatchNorm's averages are of a rank's own slices."""
-        if self.world > 1:
-            for buffer in self.net.buffers():
-                distributed.broadcast(buffer, 0)
+        for buffer in self.net.buffers():
+            ranks.copy_from_first(buffer)
 
     def state_dict(self) -> dict[str, Any]:
         """Network, optimizer, the steps taken and the global random stream."""
@@ -208,16 +208,3 @@ def second_moment(optimizer: torch.optim.Optimizer) -> float:
                 total += float(buffer.double().sum())
                 n += buffer.numel()
     return total / n if n else float("nan")
-
-
-def _place() -> tuple[int, int]:
-    if distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size()
-    return 0, 1
-
-
-def _total(sums: Tensor) -> Tensor:
-    if _place()[1] > 1:
-        sums = sums.clone()
-        distributed.all_reduce(sums)
-    return sums

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
+from acprop import ranks
 from acprop.bench.optimizers import settings as checks
 from acprop.bench.optimizers.entry import Cell, Entry, Settings, Space
 from acprop.bench.optimizers.ours import OURS
@@ -68,10 +69,10 @@ class Factory:
         return self.entry.needs_graph
 
     def __call__(self, params: nn.Module | Iterable[Any], /) -> Optimizer:
-        if self.needs_graph and _n_ranks() > 1:
+        if self.needs_graph and ranks.world() > 1:
             raise RuntimeError(
-                f"{self.name} must run in one process, got {_n_ranks()} ranks; DDP's "
-                "gradients have no graph to differentiate"
+                f"{self.name} must run in one process, got {ranks.world()} ranks; "
+                "DDP's gradients have no graph to differentiate"
             )
         if isinstance(params, nn.Module):
             params = [p for p in params.parameters() if p.requires_grad]
@@ -119,9 +120,3 @@ def rows() -> list[Row]:
         for name, reason in NOT_OFFERED.items()
     ]
     return offered + missing
-
-
-def _n_ranks() -> int:
-    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
-        return 1
-    return torch.distributed.get_world_size()

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 import torch
-from torch import distributed
+from torch import Tensor, distributed
 
 
 def rank() -> int:
@@ -29,6 +29,11 @@ def is_distributed() -> bool:
 def is_first() -> bool:
     """The first rank alone writes."""
     return rank() == 0
+
+
+def launched_rank() -> int:
+    """Which process torchrun says this is, joined yet or not."""
+    return int(os.environ.get("RANK", "0"))
 
 
 def is_launched() -> bool:
@@ -61,6 +66,20 @@ def any_of(flag: bool) -> bool:
     shared = torch.tensor([float(flag)])
     distributed.all_reduce(shared, op=distributed.ReduceOp.MAX)
     return bool(shared.item())
+
+
+def total(sums: Tensor) -> Tensor:
+    """The sum over all ranks."""
+    if world() > 1:
+        sums = sums.clone()
+        distributed.all_reduce(sums)
+    return sums
+
+
+def copy_from_first(tensor: Tensor) -> None:
+    """Take over the first rank's values, in place."""
+    if world() > 1:
+        distributed.broadcast(tensor, 0)
 
 
 @contextmanager

@@ -1,0 +1,78 @@
+"""Checks of arguments, for every room; each returns the value that it let pass.
+
+A value of the wrong type is a TypeError, any other a ValueError. Every message has the
+form `<argument> must <condition>, got <value>[; <remedy>]`.
+"""
+
+from collections.abc import Collection
+from math import isfinite
+from numbers import Real
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def number(name: str, value: Any) -> float:
+    """A real number, also ∞ or NaN; True is none."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    return float(value)
+
+
+def finite(name: str, value: Any) -> float:
+    """A number that is neither ∞ nor NaN."""
+    if not isfinite(number(name, value)):
+        raise ValueError(f"{name} must be finite, got {value}")
+    return float(value)
+
+
+def positive(name: str, value: Any) -> float:
+    """A finite number above 0."""
+    if not (isfinite(number(name, value)) and value > 0):
+        raise ValueError(f"{name} must be finite and above 0, got {value}")
+    return float(value)
+
+
+def not_negative(name: str, value: Any) -> float:
+    """A finite number, 0 or more."""
+    if not (isfinite(number(name, value)) and value >= 0):
+        raise ValueError(f"{name} must be finite and 0 or more, got {value}")
+    return float(value)
+
+
+def decay(name: str, value: Any) -> float:
+    """The decay of a running mean; also a share that must leave something."""
+    if not 0 <= number(name, value) < 1:
+        raise ValueError(f"{name} must be in [0, 1), got {value}")
+    return float(value)
+
+
+def between(name: str, value: Any) -> float:
+    """A number between 0 and 1, neither included."""
+    if not 0 < number(name, value) < 1:
+        raise ValueError(f"{name} must be between 0 and 1, got {value}")
+    return float(value)
+
+
+def whole(name: str, value: Any, *, least: int = 1) -> int:
+    """A whole number, `least` or more."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be a whole number, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be {least} or more, got {value}")
+    return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False, and nothing that only looks like it."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
+def one_of(name: str, value: T, known: Collection[Any]) -> T:
+    """One of the values that there are."""
+    if value not in known:
+        words = ", ".join(map(str, known)) or "none"
+        raise ValueError(f"{name} must be one of {words}, got {value!r}")
+    return value

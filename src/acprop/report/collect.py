@@ -1,0 +1,143 @@
+"""Read stored records and put together what belongs together.
+
+Files may come from several machines. A study that several have run in parts is one
+study; of a run that several have, one that came to a result is taken.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from acprop.records import (
+    Boundary,
+    Curves,
+    Drawing,
+    FigureRecord,
+    Record,
+    Region,
+    RunRecord,
+    StudyRecord,
+    Surface,
+    Verdict,
+    read,
+)
+
+StudyKey = tuple[str, str]  # name and scale
+
+
+@dataclass(slots=True)
+class Collected:
+    """What was found, in the order of the files; notes: what a reader should know."""
+
+    files: list[Path]
+    verdicts: list[Verdict] = field(default_factory=list[Verdict])
+    figures: list[tuple[FigureRecord, list[Drawing]]] = field(
+        default_factory=list[tuple[FigureRecord, list[Drawing]]]
+    )
+    studies: list[tuple[StudyRecord, list[RunRecord]]] = field(
+        default_factory=list[tuple[StudyRecord, list[RunRecord]]]
+    )
+    notes: list[str] = field(default_factory=list[str])
+
+
+def collect(paths: Sequence[Path]) -> Collected:
+    """Read files, and all files of records in folders."""
+    found = Collected(_files(paths))
+    contents = [(path, list(read(path))) for path in found.files]
+    records = [record for _, content in contents for record in content]
+    _add_verdicts(found, contents)
+    _add_figures(found, contents)
+    _add_studies(found, records)
+    return found
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    if not paths:
+        raise ValueError("records must be files or folders, got none")
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            files += [file for file in sorted(path.rglob("*.jsonl")) if _holds(file)]
+        elif path.is_file():
+            files.append(path)
+        else:
+            raise ValueError(f"records must be files or folders, got {path}")
+    if not files:
+        names = ", ".join(map(str, paths))
+        raise ValueError(f"records must be in these folders, got none in {names}")
+    return list(dict.fromkeys(files))
+
+
+def _holds(file: Path) -> bool:
+    """Does it hold records? A run's folder has other files of JSON lines too."""
+    with file.open(encoding="utf-8") as lines:
+        return lines.readline().startswith('{"record":')
+
+
+def _add_verdicts(found: Collected, contents: list[tuple[Path, list[Record]]]) -> None:
+    """One for each claim, the last; files that disagree are named."""
+    known: dict[str, Verdict] = {}
+    for path, records in contents:
+        for verdict in records:
+            if not isinstance(verdict, Verdict):
+                continue
+            before = known.get(verdict.claim)
+            if before is not None and before.verdict != verdict.verdict:
+                found.notes.append(
+                    f"claim {verdict.claim}: {verdict.verdict} in {path.name}, "
+                    f"{before.verdict} in an earlier file"
+                )
+            known[verdict.claim] = verdict
+    found.verdicts = list(known.values())
+
+
+def _add_figures(found: Collected, contents: list[tuple[Path, list[Record]]]) -> None:
+    """A figure is what follows a `FigureRecord` in its file; the last file counts."""
+    known: dict[str, tuple[FigureRecord, list[Drawing]]] = {}
+    for _, records in contents:
+        about: FigureRecord | None = None
+        for record in records:
+            if isinstance(record, FigureRecord):
+                about = record
+                known[about.name] = about, []
+            elif about is not None and isinstance(
+                record, Region | Boundary | Curves | Surface
+            ):
+                known[about.name][1].append(record)
+    found.figures = list(known.values())
+
+
+def _add_studies(found: Collected, records: Sequence[Record]) -> None:
+    studies: dict[StudyKey, list[StudyRecord]] = {}
+    runs: dict[StudyKey, list[RunRecord]] = {}
+    for record in records:
+        if isinstance(record, StudyRecord):
+            studies.setdefault((record.name, record.scale), []).append(record)
+        elif isinstance(record, RunRecord):
+            runs.setdefault((record.study, record.scale), []).append(record)
+    for name, scale in runs:
+        if (name, scale) not in studies:
+            raise ValueError(
+                f"runs of {name} at scale {scale} must come with the study's own "
+                "record, got none; write both with acprop bench study --out FILE"
+            )
+    found.studies = [
+        (_merged(parts), _one_of_each(runs.get(key, [])))
+        for key, parts in studies.items()
+    ]
+
+
+def _merged(parts: Sequence[StudyRecord]) -> StudyRecord:
+    """All runs of all parts; missing is what all of them miss."""
+    names = dict.fromkeys(run for part in parts for run in part.runs)
+    missing = [m for m in parts[0].missing if all(m in part.missing for part in parts)]
+    return replace(parts[-1], runs=tuple(names), missing=tuple(missing))
+
+
+def _one_of_each(runs: Iterable[RunRecord]) -> list[RunRecord]:
+    kept: dict[str, RunRecord] = {}
+    for run in runs:
+        before = kept.get(run.run)
+        if before is None or (run.status.is_result and not before.status.is_result):
+            kept[run.run] = run
+    return list(kept.values())

@@ -1,0 +1,50 @@
+"""What the name of a metric says: its direction, its unit, its words.
+
+Names are train_loss, val_accuracy, test_loss …: the part of the data, then the metric.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+# A metric is better when higher unless its name has one of these words.
+LOWER_IS_BETTER = (
+    "loss",
+    "error",
+    "perplexity",
+    "bits",
+    "seconds",
+    "fid",
+    "distance",
+)
+
+
+def is_higher_better(metric: str) -> bool:
+    """Accuracy rises, loss falls."""
+    return not any(word in metric.lower() for word in LOWER_IS_BETTER)
+
+
+def is_share(metric: str) -> bool:
+    """Is it recorded in [0, 1] and shown in percent?"""
+    return metric.endswith("accuracy")
+
+
+def label_of(metric: str) -> str:
+    """test_accuracy is read as "test accuracy, %"."""
+    words = re.sub(r"^val_", "validation_", metric).replace("_", " ")
+    return words + (", %" if is_share(metric) else "")
+
+
+def shown_value(metric: str, value: float) -> float:
+    """A value in the unit it is shown in."""
+    return 100 * value if is_share(metric) else value
+
+
+def value_words(metric: str, value: float, places: int) -> str:
+    """98.19% or 1.9340."""
+    return f"{value:.{places}%}" if is_share(metric) else f"{value:.4f}"
+
+
+def judged_by(entry: Mapping[str, Any], part: str) -> str:
+    """The metric that judges a run on "val" or "test": accuracy if there is one."""
+    return f"{part}_accuracy" if f"{part}_accuracy" in entry else f"{part}_loss"

@@ -1,0 +1,50 @@
+"""`acprop report`: one page from stored records alone, also those of other machines."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from acprop.records import FigureRecord, write
+from acprop.report.collect import Collected, collect
+from acprop.report.figures import draw_figure
+from acprop.report.page import Content, write_page
+from acprop.reproduce.figures import records_of
+from acprop.reproduce.progress import Bar
+
+
+@dataclass(frozen=True, slots=True)
+class PageResult:
+    """The page, and how much is on it."""
+
+    page: Path
+    content: Content
+
+
+def build_page(paths: Sequence[Path], out: Path) -> PageResult:
+    """Read every file of records, draw every figure, write the page."""
+    found = collect(paths)
+    folder = out / "figures"
+    drawn: list[FigureRecord] = []
+    with Bar("figures", len(found.figures)) as bar:
+        for about, records in found.figures:
+            bar.show(about.name)
+            write(records_of(folder, about.name), [about, *records])
+            draw_figure([about, *records], folder / f"{about.name}.png")
+            drawn.append(about)
+            bar.advance()
+    content = Content(found.verdicts, drawn, found.studies)
+    page = write_page(out, content, missing=found.notes, about=_about(found))
+    return PageResult(page, content)
+
+
+def _about(found: Collected) -> dict[str, object]:
+    """Who computed what: commits and machines, as the runs recorded them."""
+    runs = [run for _, runs in found.studies for run in runs]
+    machines = {str(sorted(run.machine.items())): run.machine for run in runs}
+    return {
+        "records": f"{len(found.files)} files",
+        "commit": sorted({run.commit for run in runs if run.commit}),
+        "acprop": version("acprop"),
+        "machine": list(machines.values()),
+    }

@@ -1,0 +1,67 @@
+"""The one progress bar, on stderr, for everything that is long."""
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+
+class Bar:
+    """A bar that knows how much there is to do, in any unit.
+
+    quiet: show nothing, as where a program reads the output.
+    """
+
+    def __init__(self, words: str, total: float | None, *, quiet: bool = False) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True, highlight=False),
+            transient=True,
+            disable=quiet,
+        )
+        self._row = self._progress.add_task(words, total=total)
+        self._shares: dict[str, float] = {}
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def show(self, words: str) -> None:
+        """Say what is worked on."""
+        self._progress.update(self._row, description=words)
+
+    def advance(self, amount: float = 1.0) -> None:
+        """So much more is done."""
+        self._progress.update(self._row, advance=amount)
+
+    def set(self, words: str, completed: float, total: float) -> None:
+        """Say what is worked on, how much of it is done, and of how much."""
+        self._progress.update(
+            self._row, description=words, completed=completed, total=total
+        )
+
+    def share(self, name: str, share: float, weight: float = 1.0) -> None:
+        """So large a share of one of several things is done; never less than before."""
+        gained = max(0.0, share - self._shares.get(name, 0.0))
+        self._shares[name] = self._shares.get(name, 0.0) + gained
+        self.advance(gained * weight)
