@@ -13,6 +13,7 @@ from acprop.records import (
     Curves,
     Line,
     Region,
+    RunStatus,
     Surface,
     Verdict,
     from_json,
@@ -26,7 +27,7 @@ RECORDS = [
     Region("dense", "acprop", 0.9, "paper", 10_000, (CELL, CELL)),
     Boundary("dense", "adam", 0.9, "paper", (Crossing(5, "converges", (0.1, 0.2)),)),
     Curves("n", "t", "x", "y", (Line("a", (1.0, 2.0), (3.0, 4.0)),), about={"P": 3}),
-    Surface("n", "t", "x", "y", (1.0,), (2.0, 3.0), ((4.0,), (5.0,))),
+    Surface("n", "t", "x", "y", "v", (1.0,), (2.0, 3.0), ((4.0,), (5.0,))),
     Verdict("c", "paper", "Lemma 1", "it is so", "holds", "seen", {"n": 1}, 0.5),
 ]
 
@@ -94,7 +95,10 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
 BAD_LINES = [
     ('{"record": "table"}', "record must be one of region, .*, got"),
     ("[1]", "record must be one of"),
-    ('{"record": "region", "schema": 0}', "schema must be 1, got 0; write it anew"),
+    (
+        '{"record": "region", "schema": 0}',
+        "schema must be 1 or 2, got 0; a newer acprop wrote this",
+    ),
     (
         to_json(RECORDS[4])[:-1] + ', "extra": 1}',
         "a verdict must have its own fields only, got extra",
@@ -108,3 +112,58 @@ def test_a_line_of_another_kind_is_refused_with_its_place(tmp_path, line, messag
     path.write_text(to_json(RECORDS[0]) + "\n" + line + "\n", "utf-8")
     with pytest.raises(ValueError, match=f"^file.jsonl, line 2: {message}"):
         list(read(path))
+
+
+# What schema 1 wrote, line by line: the first edition's files are still read.
+ABOUT = (
+    '{"P": 3, "bands": {"a": {"low": [1.0], "high": [null]}}, "y_range": [0.0, 9.0]}'
+)
+OLD_CURVES = (
+    '{"record": "curves", "schema": 1, "name": "n", "title": "t", "x_label": "x", '
+    '"y_label": "y", "lines": [{"label": "a", "x": [1.0], "y": [2.0]}], '
+    f'"x_scale": "linear", "y_scale": "log", "about": {ABOUT}}}'
+)
+OLD_SURFACE = (
+    '{"record": "surface", "schema": 1, "name": "n", "title": "t", "x_label": "x", '
+    '"y_label": "y", "x": [1.0], "y": [2.0], "values": [[3.0]], "about": {"values": '
+    '"accuracy", "range": [0.0, 5.0], "cells": {"runs": [[2]], "diverged": [[1]]}}}'
+)
+OLD_RUN = (
+    '{"record": "run", "schema": 1, "run": "1f", "study": "s", "optimizer": "adam", '
+    '"settings": {"lr": 0.1}, "seed": 0, "scale": "smoke", "spec": {"settings": '
+    '{"lr": 0.1, "eps": 1e-08}}, "status": "diverged", "history": [], "final": {}, '
+    '"wall_seconds": 1.0, "commit": "", "machine": {}, "data": {}, "message": ""}'
+)
+OLD_VERDICT = '{"record": "verdict", "schema": 1, "claim": "c"}'
+
+
+def test_curves_of_schema_1_have_their_bands_and_range_in_fields():
+    curves = from_json(OLD_CURVES)
+    assert (curves.lines[0].low, curves.y_range) == ((1.0,), (0.0, 9.0))
+    assert math.isnan(curves.lines[0].high[0])
+    assert curves.about == {"P": 3}
+
+
+def test_surfaces_of_schema_1_have_their_counts_and_range_in_fields():
+    surface = from_json(OLD_SURFACE)
+    assert (surface.n_runs, surface.n_diverged) == (((2,),), ((1,),))
+    assert (surface.value_label, surface.value_range) == ("accuracy", (0.0, 5.0))
+    assert surface.about == {}
+
+
+def test_runs_of_schema_1_have_all_settings_and_those_the_study_wrote():
+    run = from_json(OLD_RUN)
+    assert run.settings == {"lr": 0.1, "eps": 1e-8}
+    assert run.study_settings == {"lr": 0.1}
+    assert run.status is RunStatus.DIVERGED
+
+
+def test_a_verdict_of_schema_1_is_refused_with_the_command_that_writes_it_again():
+    with pytest.raises(ValueError, match=r"schema 2, got 1.* acprop lab verify --out"):
+        from_json(OLD_VERDICT)
+
+
+@pytest.mark.parametrize("status", RunStatus)
+def test_every_status_says_what_it_means(status):
+    assert status.message
+    assert status.is_result is (status in ("done", "diverged"))

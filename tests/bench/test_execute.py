@@ -41,6 +41,8 @@ def test_one_broken_run_does_not_lose_the_others_and_nothing_is_done_twice(tmp_p
     assert [o.spec for o in outcomes] == [SPEC, BROKEN, OTHER]
     assert [o.status for o in outcomes] == ["done", "error", "done"]
     assert "lr must be" in outcomes[1].message
+    failed = Store(tmp_path).folder(BROKEN).record(study="s", scale="smoke")
+    assert (failed.status, failed.message) == ("error", outcomes[1].message)
     assert set(heard.values()) == {1.0}
     assert len(ended) == 3
     record = Store(tmp_path).folder(SPEC).record(study="s", scale="smoke")
@@ -60,7 +62,7 @@ def test_a_run_in_use_elsewhere_is_an_error_that_says_so(tmp_path):
     with Store(tmp_path).folder(SPEC).locked():
         (outcome,) = execute([SPEC], tmp_path, jobs=1)
     assert outcome.status == "error"
-    assert "must be free, got one in use by process" in outcome.message
+    assert "is in use by process" in outcome.message
 
 
 @pytest.mark.usefixtures("mnist")
@@ -75,7 +77,7 @@ def test_a_worker_that_is_killed_is_an_error_and_the_next_call_goes_on(tmp_path)
             os.kill(int((folder.path / "lock").read_text()), todo.pop())
 
     (outcome,) = execute([spec], tmp_path, jobs=1, on_progress=kill_once)
-    assert (outcome.status, folder.status()) == ("error", "running")
+    assert (outcome.status, folder.status()) == ("error", "interrupted")
     assert outcome.message.startswith("a worker was killed")
     (outcome,) = execute([spec], tmp_path, jobs=1)
     assert outcome.status == folder.status() == "done"
@@ -111,5 +113,5 @@ def test_workers_do_not_outlive_a_parent_that_was_killed(tmp_path, start, until)
     parent.kill()
     parent.wait()
     until(lambda: free(folder))
-    assert folder.status() == "running"
+    assert folder.status() == "interrupted"
     assert folder.load()["progress"]["step"] > 0

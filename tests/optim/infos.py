@@ -179,13 +179,13 @@ REFUSED_BETAS = [
 ]
 REFUSED_DELAY = [
     ({"delay": -1}, ValueError, r"^delay must be 0 \(synchronous\) or more, got -1$"),
-    ({"delay": 1.0}, TypeError, r"^delay must be an int, got 1.0$"),
+    ({"delay": 1.0}, TypeError, r"^delay must be a whole number, got 1.0$"),
 ]
 OWN_REFUSED = {
     acprop.ACProp: [
         *REFUSED_BETAS,
         *REFUSED_DELAY,
-        ({"numerator": "s"}, ValueError, r"^numerator must be one of 'g', 'm', got"),
+        ({"numerator": "s"}, ValueError, r"^numerator must be one of g, m, got"),
         ({"momentum": 1.0}, ValueError, r"^momentum must be in \[0, 1\), got 1.0$"),
     ],
     acprop.AdaBelief: REFUSED_BETAS,

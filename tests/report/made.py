@@ -36,9 +36,9 @@ def named(*labels):
     return curves([(label, (1.0, 2.0), (1.0, 2.0)) for label in labels])
 
 
-def surface(values, x=None, y=None, about=None):
+def surface(values, x=None, y=None):
     values = np.asarray(values, float)
     x = tuple(x or range(values.shape[1]))
     y = tuple(y or range(values.shape[0]))
     rows = tuple(map(tuple, values.tolist()))
-    return Surface("s⁺/s⁻", "a panel", "β2", "P", x, y, rows, about or {})
+    return Surface("ratios", "a panel", "β2", "P", "s⁺/s⁻", x, y, rows)

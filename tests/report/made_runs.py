@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from acprop.records import RunRecord, StudyRecord
+from acprop.records import RunRecord, RunStatus, StudyRecord
 
 TASK = {"dataset": "cifar10", "width": 0.25}
 
@@ -25,7 +25,8 @@ def run(optimizer="acprop", seed=0, values=(0.5, 0.6), *, status="done", **setti
     }
     name = "-".join(map(str, (optimizer, seed, *settings.values())))
     return RunRecord(
-        name, "vgg", optimizer, settings, seed, "smoke", spec, status, history,
+        name, "vgg", optimizer, settings, settings, seed, "smoke", spec,
+        RunStatus(status), history,
         history[-1], 2.0, "abc", {"cores": 2}, {"cifar10": "official"},
     )  # fmt: skip
 
@@ -45,5 +46,5 @@ def study(runs, shows="curves", axes=(), **changes):
 
 def with_status(runs, seed, status, message=""):
     """The same runs, one of which ended otherwise."""
-    lost = {seed: {"status": status, "message": message}}
+    lost = {seed: {"status": RunStatus(status), "message": message}}
     return [replace(r, **lost.get(r.seed, {})) for r in runs]

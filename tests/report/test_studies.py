@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from acprop.records import from_json, to_json
+from acprop.records import RunStatus, from_json, to_json
 from acprop.report.figures import draw, figure
 from acprop.report.heatmaps import cell_words
-from acprop.report.studies import study_records
+from acprop.report.studies import gather, study_figures
 
 from .made_runs import run, seeds, study, with_status
 
 
 def records(runs, *args, **kwargs):
-    return study_records(study(runs, *args, **kwargs), runs)
+    return study_figures(gather(study(runs, *args, **kwargs), runs))
 
 
 def test_a_line_is_the_mean_and_its_band_one_standard_deviation():
@@ -23,9 +23,8 @@ def test_a_line_is_the_mean_and_its_band_one_standard_deviation():
     (line,) = panel.lines
     np.testing.assert_allclose(line.x, (1, 2))
     np.testing.assert_allclose(line.y, (20, 50))  # per cent; test is 0.1 below
-    band = panel.about["bands"]["ACProp"]
-    np.testing.assert_allclose(band["low"], (20, 40))
-    np.testing.assert_allclose(band["high"], (20, 60))
+    np.testing.assert_allclose(line.low, (20, 40))
+    np.testing.assert_allclose(line.high, (20, 60))
 
 
 def test_the_band_is_drawn_where_the_record_has_it():
@@ -39,7 +38,7 @@ def test_the_band_is_drawn_where_the_record_has_it():
 
 def test_one_seed_has_a_line_without_a_band(tmp_path):
     (panel,) = records([run()])
-    assert all(math.isnan(v) for v in panel.about["bands"]["ACProp"]["low"])
+    assert all(math.isnan(v) for v in panel.lines[0].low)
     draw([from_json(to_json(panel))], tmp_path / "a.svg")
 
 
@@ -70,7 +69,7 @@ def test_with_axes_every_value_is_a_line_in_its_optimizers_panel():
     panels = records(runs, axes=("lr",))
     assert [p.title.split(":")[0] for p in panels] == ["ACProp", "Adam"]
     assert [x.label for x in panels[1].lines] == ["lr = 0.1", "lr = 0.01"]
-    ranges = {tuple(p.about["y_range"]) for p in panels}
+    ranges = {p.y_range for p in panels}
     assert len(ranges) == 1
     assert {ax.get_ylim() for ax in figure(panels).axes} == ranges
 
@@ -90,7 +89,7 @@ def test_a_metric_nobody_has_is_no_panel():
 
 def test_only_the_studys_own_runs_are_shown():
     runs = seeds("adam", (0.5, 0.6))
-    (panel,) = study_records(study(runs), [*runs, run("sgd")])
+    (panel,) = study_figures(gather(study(runs), [*runs, run("sgd")]))
     assert [x.label for x in panel.lines] == ["Adam"]
 
 
@@ -128,15 +127,17 @@ def test_a_heat_map_has_its_values_where_their_settings_are():
     assert (acprop.title, adam.title) == ("ACProp", "Adam")
     assert (acprop.x, acprop.y) == ((0.1, 0.2), (1e-16, 1e-8))
     np.testing.assert_allclose(acprop.values, [[50, 60], [50, 60]])
-    assert acprop.about["cells"]["runs"] == [[2, 2], [2, 2]]
-    assert acprop.about["range"] == adam.about["range"] == pytest.approx([50, 60])
+    assert acprop.n_runs == ((2, 2), (2, 2))
+    assert acprop.value_range == adam.value_range == pytest.approx((50, 60))
 
 
 def test_cells_say_their_number_or_why_they_have_none():
     acprop = [r for r in GRID if r.optimizer == "acprop"]
     adam = [r for r in GRID if r.optimizer == "adam" and r.settings["lr"] == 0.1]
     ends = {1e-16: "done", 1e-8: "diverged"}
-    runs = acprop + [replace(r, status=ends[r.settings["eps"]]) for r in adam]
+    runs = acprop + [
+        replace(r, status=RunStatus(ends[r.settings["eps"]])) for r in adam
+    ]
     panels = [from_json(to_json(p)) for p in heat(runs)]
     texts = [[t.get_text() for t in ax.texts] for ax in figure(panels).axes[:2]]
     assert texts[0] == ["50.0", "60.0", "50.0", "60.0"]

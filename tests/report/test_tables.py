@@ -3,7 +3,8 @@ import math
 import pytest
 
 from acprop.report.statistics import spread
-from acprop.report.tables import markdown, spread_words, study_sentence, study_table
+from acprop.report.studies import gather
+from acprop.report.tables import spread_words, study_sentence, study_table
 
 from .made_runs import run, seeds, study, with_status
 
@@ -20,7 +21,7 @@ def plain(text):
 
 
 def rows(runs, *args, every=False, **kwargs):
-    table = study_table(study(runs, *args, **kwargs), runs, every=every)
+    table = study_table(gather(study(runs, *args, **kwargs), runs), every=every)
     return [dict(zip(table.columns, map(plain, r), strict=True)) for r in table.rows]
 
 
@@ -62,7 +63,7 @@ def test_the_table_of_a_heat_map_has_validations_choice_and_says_so():
         "1e-08",
         "70.00",
     )
-    table = study_table(study(GRID, "heatmap", ("lr", "eps")), GRID)
+    table = study_table(gather(study(GRID, "heatmap", ("lr", "eps")), GRID))
     assert table.chosen_by == "val_accuracy"
 
 
@@ -97,7 +98,7 @@ def test_numbers_have_the_digits_that_their_spread_allows(values, words):
 
 
 def test_the_sentence_has_the_scale_the_note_and_the_numbers():
-    said = plain(study_sentence(study(COMPARED), COMPARED))
+    said = plain(study_sentence(gather(study(COMPARED), COMPARED)))
     assert said.startswith("At smoke scale (2 of 200 epochs), final test accuracy, %")
     assert "ACProp 62.00 ± 2.00; Adam" in said
     assert said.count(".\n") == 0
@@ -106,20 +107,13 @@ def test_the_sentence_has_the_scale_the_note_and_the_numbers():
 
 def test_the_sentence_says_which_setting_and_how_many_were_lost():
     runs = with_status(GRID[2:], 0, "diverged")
-    said = study_sentence(study([*GRID[:2], *runs]), [*GRID[:2], *runs])
+    said = study_sentence(gather(study([*GRID[:2], *runs]), [*GRID[:2], *runs]))
     assert "Adam (lr = 0.1) 50.00" in plain(said)
-    only = study_sentence(study(runs), runs)
+    only = study_sentence(gather(study(runs), runs))
     assert "Adam (1 of 2 finished; 1 of 2 diverged) 60.00" in plain(only)
 
 
 def test_without_runs_there_is_nothing_to_say():
-    assert study_sentence(study([]), []) == ""
-    assert study_table(study([]), []).rows == ()
-
-
-def test_markdown_has_the_same_cells():
-    table = study_table(study(COMPARED), COMPARED)
-    lines = markdown(table).splitlines()
-    assert len(lines) == 2 + len(table.rows)
-    assert lines[0].split(" | ")[-1] == "test accuracy, %: difference to ACProp |"
-    assert lines[2] == "| " + " | ".join(table.rows[0]) + " |"
+    nothing = gather(study([]), [])
+    assert study_sentence(nothing) == ""
+    assert study_table(nothing).rows == ()

@@ -49,7 +49,7 @@ def test_an_optional_count_may_be_none():
 
 @pytest.mark.parametrize("value", [0, 1, "true", None])
 def test_what_only_looks_like_a_flag_is_refused(value):
-    with pytest.raises(TypeError, match=r"^flag must be true or false, got "):
+    with pytest.raises(TypeError, match=r"^flag must be True or False, got "):
         check_flags(Made(flag=value), ["flag"])
 
 

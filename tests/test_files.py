@@ -1,0 +1,40 @@
+"""A file is whole or not there."""
+
+import pytest
+
+from acprop import files
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_is_written_with_its_folders(tmp_path):
+    files.write(tmp_path / "deep" / "a.txt", "ε")
+    assert (tmp_path / "deep" / "a.txt").read_bytes() == "ε".encode()
+    assert names(tmp_path / "deep") == ["a.txt"]
+
+
+def test_until_all_is_written_the_old_file_is_there(tmp_path):
+    path = tmp_path / "a"
+    files.write(path, b"old")
+    with files.replacing(path) as file:
+        file.write(b"new")
+        assert path.read_bytes() == b"old"
+        assert len(list(tmp_path.glob(files.PARTS))) == 1
+    assert path.read_bytes() == b"new"
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "a"
+    files.write(path, b"old")
+
+    def fill_the_disk():
+        with files.replacing(path) as file:
+            file.write(b"half")
+            raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        fill_the_disk()
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["a"]
