@@ -22,7 +22,6 @@ from rich.progress import track
 from torch import Tensor, nn
 
 from acprop.bench.schedules import schedule
-from acprop.bench.studies import study_folder
 from acprop.bench.tasks import prepare
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -297,7 +297,7 @@ def test_without_pytorch_optimizer_the_list_still_prints_and_the_error_helps(
     ],
 )
 def test_a_bad_value_is_refused_when_it_is_built(name, settings, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         build(name, settings)
 
 

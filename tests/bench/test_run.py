@@ -124,7 +124,7 @@ def test_an_interrupted_run_is_not_begun_anew_by_accident(tmp_path):
 
 def test_an_error_is_recorded_raised_and_can_be_resumed_from(tmp_path):
     class Broken(Stop):
-        def step(self, step, total, loss):
+        def step(self, step, *_):
             if step == 7:
                 raise RuntimeError("the disk is on fire")
 
@@ -136,7 +136,7 @@ def test_an_error_is_recorded_raised_and_can_be_resumed_from(tmp_path):
     assert not Store(tmp_path).finished(SPEC)
     with pytest.raises(ValueError, match="ended by an error after 1 epochs; add --res"):
         go(tmp_path)
-    whole, _ = go(tmp_path / "whole")[1], None
+    _, whole = go(tmp_path / "whole")
     status, folder = go(tmp_path, resume=True)
     record = folder.record(study="toy", scale="smoke")
     assert (status, record.message) == ("done", "")

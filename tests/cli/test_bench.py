@@ -118,7 +118,7 @@ BAD = [
     ("run vision/mnist-mlp --optimizer adam --device foo", "device must be one of cpu"),
     (
         "run vision/mnist-mlp --optimizer adam --time-limit 0",
-        "time-limit must be above 0, got 0",
+        "time-limit must be finite and above 0, got 0",
     ),
     ("study vision/mnist-mlp --jobs 0", "jobs must be 1 or more, got 0"),
     ("study vision/foo", "study must be one of"),
@@ -155,7 +155,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_a_second_process_is_refused(
     process.send_signal(signal.SIGSTOP)  # it holds the run as long as we look
     other = subprocess.run([*long, "--resume"], capture_output=True, text=True)
     assert other.returncode == 2
-    assert "must be free, got one in use by process" in other.stderr
+    assert "is in use by process" in other.stderr
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGCONT)
     _, said = process.communicate(timeout=patience)
@@ -163,7 +163,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_a_second_process_is_refused(
     assert "stopped; a checkpoint is in" in said
     again = subprocess.run(long, capture_output=True, text=True)
     assert again.returncode == 2
-    assert "add --resume to go on or --restart to begin anew" in again.stderr
+    assert "add --resume to continue or --restart to begin again" in again.stderr
     assert again.stderr.count("\n") == 1
     seldom = [*long[:-1], "60", "--resume", "--json"]
     resumed = subprocess.run(seldom, capture_output=True, text=True)
@@ -203,8 +203,10 @@ def test_a_failed_run_of_a_study_is_named_and_the_others_are_kept(tmp_path):
     assert result.stderr.count("batch must be at most the 512 training images") == 2
     assert result.stdout.count("lr=0.001: acprop seed") == 2
     study, *runs = read(records)
-    assert len(study.runs) == len(runs) == 2
-    assert len(study.missing) == 2
+    assert [run.status for run in runs] == ["done", "done", "error", "error"]
+    assert study.runs == tuple(run.run for run in runs)
+    assert study.missing == ()
+    assert "batch must be at most" in runs[-1].message
 
 
 @pytest.mark.usefixtures("mnist", "studies")
@@ -222,7 +224,7 @@ def test_a_study_stopped_by_a_signal_to_it_alone_ends_and_says_so(
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=patience)
     assert process.returncode == 130
-    assert "stopped; call it again and it goes on where it was" in said
+    assert "stopped; run it again and it continues where it was" in said
     assert "Traceback" not in said
     (begun,) = tmp_path.glob("runs/*/run.json")
     assert (begun.parent / "checkpoint.pt").exists()

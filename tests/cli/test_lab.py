@@ -119,7 +119,8 @@ def test_figures_leave_their_records_beside_them(tmp_path):
     result = acprop(*words)
     assert result.exit_code == 0, result.output
     assert "<svg" in (tmp_path / "periods-dense.svg").read_text("utf-8")
-    records = list(read(tmp_path / "records" / "periods-dense.jsonl"))
+    about, *records = read(tmp_path / "records" / "periods-dense.jsonl")
+    assert (about.record, about.name) == ("figure", "periods-dense")
     assert [r.title for r in records] == ["five periods", "one period"]
 
 
@@ -177,7 +178,7 @@ BAD = [
     ("bound --theorem momentum", "eta must be in (0.5, 1] for theorem momentum"),
     ("verify lemma-9", "claim must be one of"),
     ("figures foo", "figure must be one of"),
-    ("figures --format gif", "format must be one of png, svg, pdf, got gif"),
+    ("figures --format gif", "format must be one of png, svg, pdf, got 'gif'"),
     ("trajectory --steps 5 --plot figure.gif", "path must end in"),
 ]
 

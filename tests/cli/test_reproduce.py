@@ -4,13 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
 from acprop.cli.app import app, run
 from acprop.lab.claims import CLAIMS
-from acprop.records import RunRecord, StudyRecord, read
+from acprop.records import RunRecord, StudyRecord, read, write
 
 STUDY = """
 name = "vision/{name}"
@@ -84,7 +85,7 @@ def test_a_study_becomes_a_page_and_is_not_run_again(tmp_path, shelf):
     first = acprop(out, "--only", "vision/tiny")
     assert first.exit_code == 0, first.output
     plain = first.output.replace("\n", "")
-    assert "vision/tiny: 4 runs done" in plain
+    assert "vision/tiny: 4 runs: 4 done" in plain
     assert "not run: 2 runs on cifar100" in plain
     assert "the page: file://" in plain
     page = (out / "index.html").read_text("utf-8")
@@ -136,7 +137,7 @@ def test_a_text_of_the_users_becomes_a_page_chosen_by_validation_loss(
     monkeypatch.setenv("ACPROP_STUDIES", str(tmp_path / "studies"))
     result = acprop(tmp_path / "out", "--only", "language/own")
     assert result.exit_code == 0, result.output
-    assert "language/own: 6 runs done" in result.output.replace("\n", "")
+    assert "language/own: 6 runs: 6 done" in result.output.replace("\n", "")
     page = (tmp_path / "out" / "index.html").read_text("utf-8")
     assert "own.txt (file: " in page
     assert "validation loss" in page
@@ -153,7 +154,7 @@ def test_without_data_it_says_how_to_give_it_does_the_rest_and_fails(
     result = acprop(tmp_path / "out", "--only", "vision/able,vision/unable")
     assert result.exit_code == 1
     plain = " ".join(result.output.split())
-    assert "vision/able: 4 runs done" in plain
+    assert "vision/able: 4 runs: 4 done" in plain
     assert "not run: 4 runs on fashion-mnist" in plain
     assert "--from" in plain
     assert (tmp_path / "out" / "index.html").exists()
@@ -176,16 +177,42 @@ def test_interrupted_in_the_middle_the_next_call_goes_on(
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     _, said = process.communicate(timeout=patience)
     assert process.returncode == 130
-    assert "call it again and it goes on" in said
+    assert "run it again and it continues" in said
     assert "Traceback" not in said
     assert (out / "index.html").exists() is False
     result = acprop(out, "--only", "vision/long")
     assert result.exit_code == 0, result.output
-    assert "vision/long: 4 runs done" in result.output
+    assert "vision/long: 4 runs: 4 done" in result.output
+
+
+def test_records_of_two_machines_become_one_page(tmp_path, shelf):
+    shelf("tiny")
+    parts = []
+    for machine in ("one", "two"):
+        parts.append(tmp_path / f"{machine}.jsonl")
+        words = ["bench", "study", "vision/tiny", "--runs", str(tmp_path / machine)]
+        CliRunner().invoke(app, [*words, "--jobs", "1", "--out", str(parts[-1])])
+    study, *runs = read(parts[0])
+    runs = [run for run in runs if run.status == "done"]
+    for part, shown in zip(parts, (runs[:1], runs[1:]), strict=True):
+        write(part, [replace(study, runs=tuple(r.run for r in shown)), *shown])
+    words = ["lab", "figures", "periods-dense", "--out", str(tmp_path / "lab")]
+    CliRunner().invoke(app, words)
+    out = tmp_path / "site"
+    given = [str(p) for p in (*parts, tmp_path / "lab")]
+    result = CliRunner().invoke(app, ["report", *given, "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "0 verdicts, 1 figures, 1 studies" in result.output
+    page = (out / "index.html").read_text("utf-8")
+    assert f"{len(runs)} of {len(runs)} runs: {len(runs)} done" in page
+    assert "figures/periods-dense.png" in page
+    again = CliRunner().invoke(app, ["report", str(out), "--out", str(tmp_path / "b")])
+    assert again.exit_code == 0, again.output
+    assert (tmp_path / "b" / "index.html").read_text("utf-8").count("<figure") == 2
 
 
 BAD = [
-    ("--only vision/foo", "only must be among lab, vision/tiny, got 'vision/foo'"),
+    ("--only vision/foo", "only must be one of lab, vision/tiny, got 'vision/foo'"),
     ("--only vision/tiny --scale huge", "scale must be one of smoke, got huge"),
     ("--jobs 0", "jobs must be 1 or more, got 0"),
 ]
@@ -210,7 +237,7 @@ def test_an_unknown_part_is_refused_before_anything_is_done(tmp_path, shelf):
     shelf("tiny")
     result = acprop(tmp_path / "out", "--only", "lab,vision/foo")
     assert isinstance(result.exception, ValueError)
-    message = "only must be among lab, vision/tiny, got 'vision/foo'"
+    message = "only must be one of lab, vision/tiny, got 'vision/foo'"
     assert str(result.exception) == message
     assert not (tmp_path / "out").exists()
 

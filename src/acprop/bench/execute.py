@@ -49,13 +49,16 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """records: of all runs that ended, also by an error.
+    """What became of a study's runs.
 
-    complaints: a line for each run that has no result.
+    records     of all that ended, also by an error
+    complaints  a line for each that has no result
+    missing     those of these lines whose runs have no record
     """
 
     records: list[RunRecord]
     complaints: list[str]
+    missing: list[str]
 
 
 class _Reporter:
@@ -167,7 +170,7 @@ def execute_planned(
     jobs: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> Executed:
-    """Run a study's runs; what the records and the complaints are, `Executed` says."""
+    """Run the runs of a study."""
     specs = [p.spec for p in planned]
     outcomes = execute(specs, root, study=study, jobs=jobs, on_progress=on_progress)
     records: dict[str, RunRecord] = {}
@@ -180,13 +183,17 @@ def execute_planned(
                     study=study, scale=scale, study_settings=plan.study_settings
                 ),
             )
-    complaints = [
-        f"{o.spec.optimizer} {o.spec.settings} seed {o.spec.seed}: "
+    complaints = {
+        o.spec.id: f"{o.spec.optimizer} {o.spec.settings} seed {o.spec.seed}: "
         f"{o.message or o.status.message}"
         for o in outcomes
         if not o.status.is_result
-    ]
-    return Executed(list(records.values()), complaints)
+    }
+    return Executed(
+        list(records.values()),
+        complaints=list(complaints.values()),
+        missing=[line for run, line in complaints.items() if run not in records],
+    )
 
 
 def _spread(

@@ -132,9 +132,10 @@ def summary(verdicts: Sequence[Verdict]) -> None:
 
 
 def counts(runs: Sequence[RunRecord]) -> str:
-    """12 done, 1 diverged: how often each status occurs."""
+    """13 runs: 12 done, 1 diverged."""
     seen = Counter(run.status for run in runs)
-    return ", ".join(f"{seen[s]} {s}" for s in RunStatus if seen[s]) or "no runs"
+    words = ", ".join(f"{seen[s]} {s}" for s in RunStatus if seen[s])
+    return f"{len(runs)} runs: {words}" if runs else "no runs"
 
 
 def run(record: RunRecord) -> str:

@@ -66,7 +66,7 @@ def run_study(
             on_progress=bar.share,
         )
     ids = [run.run for run in done.records]
-    record = study.record(scale, ids, done.complaints)
+    record = study.record(scale, ids, done.missing)
     return StudyResult(record, done.records, done.complaints)
 
 
@@ -90,7 +90,7 @@ def run_among_others(
     unable = [p for p in planned if p not in able]
     without = _without_data(unable, datasets)
     ids = [run.run for run in done.records]
-    record = study.record(scale, ids, [*without, *done.complaints])
+    record = study.record(scale, ids, [*without, *done.missing])
     is_needed = not all(p.optional for p in unable)
     complaints = [*done.complaints, *(without if is_needed else [])]
     return StudyResult(record, done.records, complaints)
