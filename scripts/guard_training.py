@@ -22,6 +22,7 @@ from rich.progress import track
 from torch import Tensor, nn
 
 from acprop.bench.schedules import schedule
+from acprop.bench.studies import study_folder
 from acprop.bench.tasks import prepare
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -142,7 +143,9 @@ class Factory:
 
 def train(task: str, road: Road, lr: float) -> dict[str, float]:
     """One run; its metrics after the last step. NaN is a result."""
-    spec = library(ROOT / "studies").study(task).spec("search", "sgd", {"lr": lr}, 0)
+    spec = (
+        study_folder(ROOT / "studies").study(task).spec("search", "sgd", {"lr": lr}, 0)
+    )
     session = prepare(spec).task.begin(0, Factory(lr, DECAY[task], road))
     per_epoch = session.steps_per_epoch
     factor = schedule(**spec.schedule, epochs=spec.epochs, steps_per_epoch=per_epoch)

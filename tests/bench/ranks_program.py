@@ -100,7 +100,7 @@ def batch_norm():
     before = from_all(digest(dict(session.net.named_buffers())))
     seen = session.evaluate()
     after = from_all(digest(dict(session.net.named_buffers())))
-    x, y = session.feed.judged("val", slice(0, 600))
+    x, y = session.feed.evaluation_rows("val", slice(0, 600))
     with torch.no_grad():
         loss = cross_entropy(session.net.eval()(x), y).item()
     weights = from_all(digest(dict(session.net.named_parameters())))

@@ -24,8 +24,8 @@ class Wide:
         x, y = self.feed.training(rows, draw, n=n, part=part)
         return x.double(), y
 
-    def judged(self, part, rows):
-        x, y = self.feed.judged(part, rows)
+    def evaluation_rows(self, part, rows):
+        x, y = self.feed.evaluation_rows(part, rows)
         return x.double(), y
 
 

@@ -84,7 +84,7 @@ def test_two_ranks_get_the_halves_of_a_batch_of_pictures():
 def test_rows_in_memory_are_those_asked_for(images):
     feed = Memory(images)
     assert (feed.shape, feed.n_classes, feed.n_train) == ((3, 8, 8), 4, 12)
-    assert feed.parts == {"val": 5, "test": 7}
+    assert feed.n_evaluation == {"val": 5, "test": 7}
     rows = torch.tensor([11, 2])
     x, y = feed.training(rows, None, n=2, part=slice(0, 2))
     by_hand = (images.train_x[[11, 2], 1].float() / 255 - 0.5) / 0.3
@@ -94,7 +94,7 @@ def test_rows_in_memory_are_those_asked_for(images):
 
 @pytest.mark.parametrize("part", ["val", "test"])
 def test_what_is_judged_is_the_part_asked_for_and_never_augmented(images, part):
-    x, y = Memory(images).judged(part, slice(2, 5))
+    x, y = Memory(images).evaluation_rows(part, slice(2, 5))
     assert torch.equal(x, normalised(getattr(images, f"{part}_x")[2:5], images))
     assert torch.equal(y, getattr(images, f"{part}_y")[2:5])
 
@@ -102,9 +102,9 @@ def test_what_is_judged_is_the_part_asked_for_and_never_augmented(images, part):
 @pytest.mark.usefixtures("folder")
 def test_pictures_held_out_are_not_trained_on():
     feed = pictures(n_train=6, n_test=4)
-    assert (feed.n_train, feed.parts) == (6, {"val": 4, "test": 4})
+    assert (feed.n_train, feed.n_evaluation) == (6, {"val": 4, "test": 4})
     assert not set(feed.kept.tolist()) & set(feed.rows["val"].tolist())
-    x, y = feed.judged("val", slice(0, 4))
+    x, y = feed.evaluation_rows("val", slice(0, 4))
     assert x.shape == (4, 3, 32, 32)
     assert y.tolist() == [0, 0, 1, 1]  # as many of each class
 

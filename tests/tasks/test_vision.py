@@ -147,7 +147,9 @@ def test_validation_is_held_out_of_training(task):
 def test_validation_is_the_same_for_all_seeds_and_sizes(task):
     first, other = begin(task(), seed=0), begin(task(), seed=1)
     fewer = begin(task(n_train=256), seed=2)
-    judged = [s.feed.judged("val", slice(0, 200)) for s in (first, other, fewer)]
+    judged = [
+        s.feed.evaluation_rows("val", slice(0, 200)) for s in (first, other, fewer)
+    ]
     assert len({digest(list(pair)) for pair in judged}) == 1
 
 
@@ -215,7 +217,7 @@ def test_the_metrics_are_those_computed_by_hand(task, monkeypatch):
         assert seen["train_loss"] == pytest.approx(sum(losses) / 10, rel=ROUNDED)
         assert (seen["train_accuracy"], seen["samples"]) == (right / 640, 640)
     for part in ("val", "test"):
-        x, y = session.feed.judged(part, slice(0, 200))
+        x, y = session.feed.evaluation_rows(part, slice(0, 200))
         logits = session.net(x)
         n_right = int((logits.argmax(1) == y).sum())
         assert seen[f"{part}_accuracy"] == n_right / 200

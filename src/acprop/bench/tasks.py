@@ -14,7 +14,7 @@ TaskName = Literal["vision", "language"]
 TASKS: tuple[TaskName, ...] = get_args(TaskName)
 
 
-class Settings(Protocol):
+class TaskSettings(Protocol):
     """What is asked of every domain's settings. dataset: the set to be fetched."""
 
     @property
@@ -24,7 +24,7 @@ class Settings(Protocol):
 class _Kind(NamedTuple):
     """A domain: how its settings are read, and what makes a task of them."""
 
-    settings: Callable[[dict[str, Any]], Settings]
+    settings: Callable[[dict[str, Any]], TaskSettings]
     task: Callable[..., Task]
 
 

@@ -14,12 +14,12 @@ SECONDS = 0.5  # of one claim on one core, for the time that is left
 
 
 def check_claims(
-    names: Sequence[str], told: Callable[[Verdict], None], *, quiet: bool = False
+    names: Sequence[str], on_verdict: Callable[[Verdict], None], *, quiet: bool = False
 ) -> list[Verdict]:
-    """Check the claims of these names, or all; `told` hears each in their order."""
+    """Check the claims of these names, or all; `on_verdict` gets each, in order."""
     wanted = find(list(names))
     if len(wanted) == 1:  # no process is worth it
-        told(verdict := verify(wanted[0]))
+        on_verdict(verdict := verify(wanted[0]))
         return [verdict]
     verdicts: list[Verdict] = []
     early: dict[str, Verdict] = {}
@@ -30,7 +30,7 @@ def check_claims(
             bar.advance()
             while len(verdicts) < len(wanted) and wanted[len(verdicts)] in early:
                 verdicts.append(early[wanted[len(verdicts)]])
-                told(verdicts[-1])
+                on_verdict(verdicts[-1])
 
         spread(verify, wanted, os.cpu_count() or 1, checked)
     return verdicts

@@ -23,7 +23,7 @@ from acprop.tasks.data import (
 class Feed(Protocol):
     """Rows in, normalised images and labels out.
 
-    shape: channels, height, width. parts: how many images "val" and "test" have.
+    shape: channels, height, width. n_evaluation: how many images "val" and "test" have.
     """
 
     @property
@@ -33,7 +33,7 @@ class Feed(Protocol):
     @property
     def n_train(self) -> int: ...
     @property
-    def parts(self) -> dict[str, int]: ...
+    def n_evaluation(self) -> dict[str, int]: ...
     @property
     def source(self) -> dict[str, Any]: ...
     def training(
@@ -42,7 +42,7 @@ class Feed(Protocol):
         """The rows `part` of a global batch of n, augmented if there is a `draw`."""
         ...
 
-    def judged(self, name: str, rows: slice) -> tuple[Tensor, Tensor]: ...
+    def evaluation_rows(self, name: str, rows: slice) -> tuple[Tensor, Tensor]: ...
 
 
 def feed(
@@ -64,7 +64,7 @@ class Memory:
         self.shape = (channels, height, width)
         self.n_classes, self.source = images.n_classes, images.source
         self.n_train = len(images.train_y)
-        self.parts = {"val": len(images.val_y), "test": len(images.test_y)}
+        self.n_evaluation = {"val": len(images.val_y), "test": len(images.test_y)}
 
     def training(
         self, rows: Tensor, draw: Generator | None, *, n: int, part: slice
@@ -76,7 +76,7 @@ class Memory:
             x = augmented(x, draw, n=n, part=part)
         return normalised(x, self.images), self.images.train_y[here]
 
-    def judged(self, name: str, rows: slice) -> tuple[Tensor, Tensor]:
+    def evaluation_rows(self, name: str, rows: slice) -> tuple[Tensor, Tensor]:
         x, y = (
             (self.images.val_x, self.images.val_y)
             if name == "val"
@@ -107,7 +107,7 @@ class Pictures:
             tested = _chosen("n_test", folders.test_y, n_test)
         self.kept, self.n_train = kept, len(kept)
         self.rows = {"val": held, "test": tested}
-        self.parts = {name: len(rows) for name, rows in self.rows.items()}
+        self.n_evaluation = {name: len(rows) for name, rows in self.rows.items()}
         self.n_threads = os.cpu_count() or 1
 
     def training(
@@ -117,7 +117,7 @@ class Pictures:
         boxes = None if draw is None else draw_boxes(n, generator=draw).take(part)
         return self._read("train", here, boxes)
 
-    def judged(self, name: str, rows: slice) -> tuple[Tensor, Tensor]:
+    def evaluation_rows(self, name: str, rows: slice) -> tuple[Tensor, Tensor]:
         where = "train" if name == "val" else "test"
         return self._read(where, self.rows[name][rows], None)
 

@@ -30,7 +30,7 @@ Measure = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 Judgement = Callable[[Tensor, Tensor], Tensor]
 
 
-class Options(Protocol):
+class StepSettings(Protocol):
     """The settings that every task has for its steps.
 
     batch: of all ranks together.
@@ -56,20 +56,20 @@ class Learner:
     """Takes the steps of one run, alone or as a rank among others.
 
     net: the network itself, which is judged and saved; model: what is trained, net
-    wrapped for ranks and compiled as the options say.
+    wrapped for ranks and compiled as the settings say.
     """
 
     def __init__(
         self,
         net: nn.Module,
         optimizer: OptimizerFactory,
-        options: Options,
+        settings: StepSettings,
         seed: int,
         device: str,
     ) -> None:
-        self.options, self.device = options, device
+        self.settings, self.device = settings, device
         self.rank, self.world = ranks.rank(), ranks.world()
-        _check(options, optimizer, self.world)
+        _check(settings, optimizer, self.world)
         self.net = net.to(device)
         self.model = self._wrapped(self.net)
         self.optimizer = optimizer(self.net)
@@ -84,16 +84,16 @@ class Learner:
             if self.device.startswith("cuda"):
                 net = nn.SyncBatchNorm.convert_sync_batchnorm(net)
             net = DistributedDataParallel(net)
-        return cast(nn.Module, torch.compile(net)) if self.options.compile else net
+        return cast(nn.Module, torch.compile(net)) if self.settings.compile else net
 
     @property
     def share(self) -> slice:
         """The rows of a global batch that are this rank's."""
-        return share(self.options.batch, self.rank, self.world)
+        return share(self.settings.batch, self.rank, self.world)
 
     def pieces(self, x: Tensor, y: Tensor) -> list[Pair]:
         """Cut this rank's rows as `accumulate` says."""
-        n = self.options.accumulate
+        n = self.settings.accumulate
         return list(zip(x.chunk(n), y.chunk(n), strict=True))
 
     def scale_lr(self, factor: float) -> None:
@@ -111,8 +111,8 @@ class Learner:
                 loss, seen = measure(self._logits(x), y)
                 self._backward(loss / len(pieces))
             sums.append(seen)
-        if self.options.clip_norm is not None:
-            nn.utils.clip_grad_norm_(self.net.parameters(), self.options.clip_norm)
+        if self.settings.clip_norm is not None:
+            nn.utils.clip_grad_norm_(self.net.parameters(), self.settings.clip_norm)
         self.optimizer.step()
         self.n_steps += 1
         return ranks.total(torch.stack(sums).sum(0))
@@ -132,7 +132,7 @@ class Learner:
             loss.backward(create_graph=True)
 
     def _logits(self, x: Tensor) -> Tensor:
-        kind, half = self.device.split(":")[0], self.options.autocast
+        kind, half = self.device.split(":")[0], self.settings.autocast
         with torch.autocast(kind, torch.bfloat16, enabled=half):
             logits = self.model(x)
         return logits.float() if half else logits
@@ -176,22 +176,22 @@ class Learner:
         torch.set_rng_state(state["rng"])
 
 
-def _check(options: Options, optimizer: OptimizerFactory, world: int) -> None:
-    pieces = world * options.accumulate
-    if options.batch % pieces:
+def _check(settings: StepSettings, optimizer: OptimizerFactory, world: int) -> None:
+    pieces = world * settings.accumulate
+    if settings.batch % pieces:
         raise ValueError(
             f"batch must be a multiple of ranks × accumulate = {pieces}, got "
-            f"{options.batch}"
+            f"{settings.batch}"
         )
-    if options.compile and optimizer.needs_graph:
+    if settings.compile and optimizer.needs_graph:
         raise ValueError(
             "compile must be false for an optimizer that differentiates its "
             "gradients, got true; torch.compile keeps no graph of them"
         )
-    if options.clip_norm is not None and optimizer.needs_graph:
+    if settings.clip_norm is not None and optimizer.needs_graph:
         raise ValueError(
             "clip_norm must be none for an optimizer that differentiates its "
-            f"gradients, got {options.clip_norm}; clipping cuts their graph"
+            f"gradients, got {settings.clip_norm}; clipping cuts their graph"
         )
 
 

@@ -4,7 +4,6 @@ A GAN has two optimizers, reinforcement learning an environment: the loop cannot
 """
 
 import hashlib
-from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Protocol
 
 import torch
@@ -61,9 +60,6 @@ class Task(Protocol):
     @property
     def source(self) -> dict[str, Any]: ...
     def begin(self, seed: int, optimizer: OptimizerFactory) -> Session: ...
-
-
-TaskMaker = Callable[[dict[str, Any]], Task]
 
 
 def stream(seed: int, *names: str | int) -> int:

@@ -169,10 +169,10 @@ class VisionSession:
         return out
 
     def _judge(self, part: str) -> tuple[float, float]:
-        n, size = self.feed.parts[part], EVALUATION_BATCH
+        n, size = self.feed.n_evaluation[part], EVALUATION_BATCH
 
         def batch(i: int) -> Pair:
-            x, y = self.feed.judged(part, slice(i * size, (i + 1) * size))
+            x, y = self.feed.evaluation_rows(part, slice(i * size, (i + 1) * size))
             return self._prepared(x), y.to(self.device)
 
         sums = self.learner.judge(-(-n // size), batch, _judgement, n_sums=2) / n

@@ -13,9 +13,10 @@ from typing import Any, Literal
 from torch.optim import Optimizer
 from torch.optim.optimizer import ParamsT
 
-Settings = dict[str, Any]
+from acprop.plain import Plain
+
 Space = Mapping[str, tuple[float | str, ...]]
-Make = Callable[[ParamsT, Settings], Optimizer]
+Make = Callable[[ParamsT, Plain], Optimizer]
 
 Cell = Literal[
     "synchronous, uncentered",
@@ -32,7 +33,7 @@ class Entry:
     """One optimizer.
 
     cell: where the paper's Table 1 has it; "not in the table" where it does not.
-    defaults: every setting there is, with its value unless told otherwise.
+    defaults: every setting there is, with its value unless given otherwise.
     space: what to search, and space_from, who says so.
     decay: which weight decay its library offers.
     needs_graph: must the backward pass keep its graph?
@@ -55,7 +56,7 @@ def defaults(**settings: Any) -> Mapping[str, Any]:
     return MappingProxyType({**settings, "weight_decay": 0.0, "decoupled": False})
 
 
-def arguments(settings: Settings, **rename: str | None) -> dict[str, Any]:
+def arguments(settings: Plain, **rename: str | None) -> dict[str, Any]:
     """Settings as a constructor wants them: the betas a pair, others renamed.
 
     None drops a setting that the constructor does not know.

@@ -10,12 +10,15 @@ from torch.optim import Optimizer
 
 from acprop import ranks
 from acprop.bench.optimizers import settings as checks
-from acprop.bench.optimizers.entry import Cell, Entry, Settings, Space
-from acprop.bench.optimizers.ours import OURS
-from acprop.bench.optimizers.peers import INNER, PEERS
-from acprop.bench.optimizers.torchs import TORCHS
+from acprop.bench.optimizers.entry import Cell, Entry, Space
+from acprop.bench.optimizers.from_acprop import FROM_ACPROP
+from acprop.bench.optimizers.from_pytorch_optimizer import FROM_PYTORCH_OPTIMIZER, INNER
+from acprop.bench.optimizers.from_torch import FROM_TORCH
+from acprop.plain import Plain
 
-ENTRIES = {entry.name: entry for entry in (*OURS, *TORCHS, *PEERS)}
+ENTRIES = {
+    entry.name: entry for entry in (*FROM_ACPROP, *FROM_TORCH, *FROM_PYTORCH_OPTIMIZER)
+}
 
 # The paper names them; no library that is kept up has them (searched: torch.optim,
 # pytorch_optimizer 4.1.0, timm 1.0.30, heavyball 3.2.1, torch_optimizer 0.3.0).
@@ -38,7 +41,7 @@ def find(name: str) -> Entry:
     raise ValueError(f"optimizer must be one of {', '.join(ENTRIES)}, got {name!r}")
 
 
-def resolved(name: str, settings: Mapping[str, Any] | None = None) -> Settings:
+def resolved(name: str, settings: Mapping[str, Any] | None = None) -> Plain:
     """All settings with their values, checked: equal runs have equal ones."""
     entry, given = find(name), dict(settings or {})
     allowed = dict(entry.defaults)

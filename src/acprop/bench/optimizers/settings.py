@@ -5,26 +5,25 @@ from functools import partial
 from typing import Any
 
 from acprop import checks
-from acprop.bench.optimizers.entry import Entry, Settings
+from acprop.bench.optimizers.entry import Entry
+from acprop.plain import Plain
 
 Check = Callable[[str, Any], Any]
 
 
-def check(
-    entry: Entry, allowed: Mapping[str, Any], given: Mapping[str, Any]
-) -> Settings:
+def check(entry: Entry, allowed: Mapping[str, Any], given: Mapping[str, Any]) -> Plain:
     """All settings of an entry in one canonical form, or an error that names one.
 
     `betas` may stand for beta1 and beta2.
     """
-    told = _unpaired(entry, given)
-    for name in told:
+    separate = _separate_betas(entry, given)
+    for name in separate:
         if name not in allowed:
             known = ", ".join(allowed)
             raise ValueError(
                 f"settings of {entry.name} must be among {known}, got {name}"
             )
-    settings = {**allowed, **told}
+    settings = {**allowed, **separate}
     for name, value in settings.items():
         # None means "the method's own", where that is a default.
         if name in _CHECKS and not (value is None and allowed[name] is None):
@@ -33,26 +32,26 @@ def check(
     return settings
 
 
-def _unpaired(entry: Entry, given: Mapping[str, Any]) -> Settings:
-    told = dict(given)
-    if "betas" not in told:
-        return told
-    pair = told.pop("betas")
+def _separate_betas(entry: Entry, given: Mapping[str, Any]) -> Plain:
+    settings = dict(given)
+    if "betas" not in settings:
+        return settings
+    pair = settings.pop("betas")
     if not isinstance(pair, list | tuple) or len(pair) != 2:  # pyright: ignore[reportUnknownArgumentType]
         raise TypeError(f"betas must be a pair of numbers, got {pair!r}")
-    if "beta1" in told or "beta2" in told:
+    if "beta1" in given or "beta2" in given:
         raise ValueError(
-            f"betas must not be given besides beta1 or beta2, got both for {entry.name}"
+            f"betas must stand alone, without beta1 or beta2, got both for {entry.name}"
         )
-    told["beta1"], told["beta2"] = pair
-    return told
+    settings["beta1"], settings["beta2"] = pair
+    return settings
 
 
 # Who has the decay that these do not have.
 _OTHER = {"adam": "; use adamw", "adamw": "; use adam"}
 
 
-def _check_decay(entry: Entry, settings: Settings) -> None:
+def _check_decay(entry: Entry, settings: Plain) -> None:
     decoupled = settings["decoupled"]
     if entry.decay == "either" or decoupled == (entry.decay == "decoupled"):
         return

@@ -23,10 +23,10 @@ __all__ = ["NETS", "Image", "Net", "Plan", "Stem", "build"]
 
 @dataclass(frozen=True, slots=True)
 class Net:
-    """One network of the register and what may be asked of it.
+    """One network that can be built, and its limits.
 
-    smallest: for each stem it has, the least height and width its poolings leave a
-        pixel of; padded strides round up and need 1.
+    smallest: for each stem it has, the least height and width of which its pooling
+        layers leave a pixel; padded strides round up and need 1.
     dropout: for each stem with places for dropout, the rate its paper trains with.
     """
 
@@ -116,6 +116,6 @@ def _check_use(net: Net, plan: Plan) -> None:
     if min(height, width) < least:
         raise ValueError(
             f"image must be at least {least}×{least} for {net.name} with stem "
-            f"{plan.stem!r}, whose poolings leave nothing of less, "
-            f"got {height}×{width}; pad or enlarge it"
+            f"{plan.stem!r}, got {height}×{width}, of which its pooling layers "
+            "would leave nothing; pad or enlarge it"
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch.optim.optimizer import Optimizer, ParamsT
 
-from acprop.bench.optimizers import steps
+from acprop.bench.optimizers import hooks
 from acprop.bench.optimizers.entry import (
     ALIKE,
     AVAGRAD,
@@ -19,17 +19,17 @@ from acprop.bench.optimizers.entry import (
     PAPER_AVAGRAD,
     Entry,
     Make,
-    Settings,
     arguments,
     defaults,
     powers,
     space,
 )
-from acprop.bench.optimizers.ours import OURS
-from acprop.bench.optimizers.torchs import TORCHS
+from acprop.bench.optimizers.from_acprop import FROM_ACPROP
+from acprop.bench.optimizers.from_torch import FROM_TORCH
+from acprop.plain import Plain
 
 # What Lookahead may wrap.
-INNER = {entry.name: entry for entry in (*OURS, *TORCHS)}
+INNER = {entry.name: entry for entry in (*FROM_ACPROP, *FROM_TORCH)}
 
 Hook = Callable[[Optimizer], None]
 
@@ -44,33 +44,33 @@ def _library() -> Any:
         ) from error
 
 
-def _peer(kind: str, *hooks: Hook, **fixed: Any) -> Make:
-    def make(params: ParamsT, settings: Settings) -> Optimizer:
-        told = arguments(settings, decoupled="weight_decouple")
-        optimizer = getattr(_library(), kind)(params, **told, **fixed)
-        for hook in (steps.keep_gradients, *hooks):
+def _peer(kind: str, *more: Hook, **fixed: Any) -> Make:
+    def make(params: ParamsT, settings: Plain) -> Optimizer:
+        given = arguments(settings, decoupled="weight_decouple")
+        optimizer = getattr(_library(), kind)(params, **given, **fixed)
+        for hook in (hooks.keep_gradients, *more):
             hook(optimizer)
         return optimizer
 
     return make
 
 
-def _adopt(params: ParamsT, settings: Settings) -> Optimizer:
+def _adopt(params: ParamsT, settings: Plain) -> Optimizer:
     given = dict(settings)
     clipped = given.pop("clipped")
     unclipped: dict[str, Any] = {} if clipped else {"clip_lambda": None}
     return _peer("ADOPT", **unclipped)(params, given)
 
 
-def _apollo(params: ParamsT, settings: Settings) -> Optimizer:
-    told = arguments(settings, beta1="beta", decoupled=None)
+def _apollo(params: ParamsT, settings: Plain) -> Optimizer:
+    given = arguments(settings, beta1="beta", decoupled=None)
     kind = "decoupled" if settings["decoupled"] else "l2"
-    optimizer = _library().ApolloDQN(params, **told, weight_decay_type=kind)
-    steps.keep_gradients(optimizer)
+    optimizer = _library().ApolloDQN(params, **given, weight_decay_type=kind)
+    hooks.keep_gradients(optimizer)
     return optimizer
 
 
-def _lookahead(params: ParamsT, settings: Settings) -> Optimizer:
+def _lookahead(params: ParamsT, settings: Plain) -> Optimizer:
     given = dict(settings)
     inner, k, alpha = (given.pop(name) for name in ("inner", "k", "slow_step"))
     return _library().Lookahead(INNER[inner].make(params, given), k=k, alpha=alpha)
@@ -78,7 +78,7 @@ def _lookahead(params: ParamsT, settings: Settings) -> Optimizer:
 
 _ADAM = {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
 
-PEERS = (
+FROM_PYTORCH_OPTIMIZER = (
     Entry(
         name="padam",
         library="pytorch_optimizer",
@@ -132,7 +132,7 @@ PEERS = (
         name="adamp",
         library="pytorch_optimizer",
         cell="not in the table",
-        make=_peer("AdamP", steps.keep_rows_together),
+        make=_peer("AdamP", hooks.keep_rows_together),
         defaults={
             **defaults(**_ADAM, delta=0.1, wd_ratio=0.1, nesterov=False),
             "decoupled": True,
@@ -148,7 +148,7 @@ PEERS = (
         library="pytorch_optimizer",
         cell="not in the table",
         # foreach: the other path calls `view`, which channels_last gradients refuse.
-        make=_peer("SWATS", steps.keep_found_lr, foreach=True),
+        make=_peer("SWATS", hooks.keep_found_lr, foreach=True),
         defaults=defaults(lr=1e-3, beta1=0.9, beta2=0.999, eps=1e-6),
         space=space(lr=powers(-2, -5), weight_decay=(5e-4,)),
         space_from=ALIKE + "; ε fixed",
@@ -164,7 +164,7 @@ PEERS = (
         defaults={"inner": "adam", "k": 5, "slow_step": 0.5},
         space=PAPER_ADAPTIVE,
         space_from=ALIKE,
-        note="wraps `inner`, Adam unless told, and takes that one's settings besides; "
+        note="wraps `inner`, by default Adam, and also takes the settings of that; "
         "any of ours and torch's",
         decay="either",
     ),
@@ -196,14 +196,14 @@ PEERS = (
         space=space(lr=powers(0, -4), weight_decay=(5e-4,)),
         space_from=OWN,
         note="Ma 2020, the library's ApolloDQN; its APOLLO is another method. Warms up "
-        "by itself from lr/1000, deaf to schedules meanwhile",
+        "by itself from lr/1000 and ignores schedules until then",
         decay="either",
     ),
     Entry(
         name="adahessian",
         library="pytorch_optimizer",
         cell="not in the table",
-        make=_peer("AdaHessian", steps.draw_by_step),
+        make=_peer("AdaHessian", hooks.draw_by_step),
         # ε is its authors'; the library's 1e-16 divides by curvatures that are 0.
         defaults=defaults(
             lr=0.15, beta1=0.9, beta2=0.999, eps=1e-4, hessian_power=1.0, num_samples=1

@@ -8,27 +8,27 @@ from acprop.bench.optimizers.entry import (
     PAPER_ADAPTIVE,
     Entry,
     Make,
-    Settings,
     arguments,
     defaults,
 )
 from acprop.optim import ACProp, AdaBelief, AdaShift, RMSprop
+from acprop.plain import Plain
 
 
 def _family(kind: type[ACProp | AdaBelief | AdaShift]) -> Make:
-    def make(params: ParamsT, settings: Settings) -> Optimizer:
+    def make(params: ParamsT, settings: Plain) -> Optimizer:
         return kind(params, **arguments(settings, decoupled="decoupled_weight_decay"))
 
     return make
 
 
-def _sdprop(params: ParamsT, settings: Settings) -> Optimizer:
+def _sdprop(params: ParamsT, settings: Plain) -> Optimizer:
     given = {**settings, "alpha": settings["beta2"]}
     del given["beta2"]
     return RMSprop(params, **arguments(given, decoupled="decoupled_weight_decay"))
 
 
-OURS = (
+FROM_ACPROP = (
     Entry(
         name="acprop",
         library="acprop",

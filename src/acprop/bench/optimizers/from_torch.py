@@ -14,18 +14,18 @@ from acprop.bench.optimizers.entry import (
     PAPER_SGD,
     Entry,
     Make,
-    Settings,
     arguments,
     defaults,
     powers,
     space,
 )
+from acprop.plain import Plain
 
 
 def _torch(kind: str, *, decoupled: str | None = None, **fixed: Any) -> Make:
-    def make(params: ParamsT, settings: Settings) -> Optimizer:
-        told = arguments(settings, decoupled=decoupled)
-        return getattr(torch.optim, kind)(params, **told, **fixed)
+    def make(params: ParamsT, settings: Plain) -> Optimizer:
+        given = arguments(settings, decoupled=decoupled)
+        return getattr(torch.optim, kind)(params, **given, **fixed)
 
     return make
 
@@ -33,7 +33,7 @@ def _torch(kind: str, *, decoupled: str | None = None, **fixed: Any) -> Make:
 _ADAM = {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
 _DECOUPLED = "decoupled_weight_decay"
 
-TORCHS = (
+FROM_TORCH = (
     Entry(
         name="sgd",
         library="torch.optim",
