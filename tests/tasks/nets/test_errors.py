@@ -111,15 +111,15 @@ BAD = [
         "vgg11",
         {"image": (1, 28, 28)},
         ValueError,
-        "image must be at least 32×32 for vgg11 with stem 'cifar', whose poolings "
-        "leave nothing of less, got 28×28; pad or enlarge it",
+        "image must be at least 32×32 for vgg11 with stem 'cifar', got 28×28, of "
+        "which its pooling layers would leave nothing; pad or enlarge it",
     ),
     (
         "densenet121",
         {"image": (3, 64, 28), "stem": "imagenet"},
         ValueError,
-        "image must be at least 29×29 for densenet121 with stem 'imagenet', whose "
-        "poolings leave nothing of less, got 64×28; pad or enlarge it",
+        "image must be at least 29×29 for densenet121 with stem 'imagenet', got "
+        "64×28, of which its pooling layers would leave nothing; pad or enlarge it",
     ),
 ]
 
