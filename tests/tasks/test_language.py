@@ -287,7 +287,7 @@ BAD = {
     "n_validation must be 1 or more, got 0": {"n_validation": 0},
     "layers must be 1 or more, got 0": {"layers": 0},
     "width must be a multiple of heads = 3, got 16": {"heads": 3},
-    "autocast must be true or false, got 1": {"autocast": 1},
+    "autocast must be True or False, got 1": {"autocast": 1},
     "clip_norm must be finite and above 0, got 0": {"clip_norm": 0},
     "clip_norm must be a number, got '1'": {"clip_norm": "1"},
     "batch must be a multiple of ranks × accumulate = 3, got 8": {"accumulate": 3},

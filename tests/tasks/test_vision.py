@@ -357,7 +357,7 @@ def test_an_unknown_setting_is_refused():
     [
         ({"batch": "foo"}, "batch must be a whole number, got 'foo'"),
         ({"batch": 64.0}, "batch must be a whole number, got 64.0"),
-        ({"augment": 3}, "augment must be true or false, got 3"),
+        ({"augment": 3}, "augment must be True or False, got 3"),
     ],
 )
 def test_a_setting_of_another_kind_is_refused(changes, message):

@@ -20,8 +20,8 @@ BAD = [
         "wrn-28-10, got 'vgg16'",
     ),
     ("mlp", {"n_classes": 1}, ValueError, "n_classes must be 2 or more, got 1"),
-    ("mlp", {"n_classes": 2.0}, TypeError, "n_classes must be an int, got 2.0"),
-    ("mlp", {"n_classes": True}, TypeError, "n_classes must be an int, got True"),
+    ("mlp", {"n_classes": 2.0}, TypeError, "n_classes must be a whole number, got 2.0"),
+    ("mlp", {"n_classes": True}, TypeError, "n_classes must be a whole number, got True"),
     (
         "mlp",
         {"image": (28, 28)},
@@ -44,7 +44,7 @@ BAD = [
         "mlp",
         {"image": (1, 28.0, 28)},
         TypeError,
-        "image's height must be an int, got 28.0",
+        "image's height must be a whole number, got 28.0",
     ),
     ("mlp", {"width": 0}, ValueError, "width must be finite and above 0, got 0"),
     (
