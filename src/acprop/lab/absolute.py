@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from acprop.lab.methods import advance, method
+from acprop.lab.methods import method
+from acprop.lab.steps import iterate
 from acprop.records import Curves, Line
-from acprop.reference import Hyper, State
+from acprop.reference import Hyper
 from acprop.rule import AUTHORS, Convention
 
 Floats = NDArray[np.float64]
@@ -72,14 +73,17 @@ def descend(
 
     gradient: that of |x| is the sign, 0 at 0; any other function may take its place.
     """
-    lr = np.array(learning_rates)
-    h = Hyper(beta1=beta1, beta2=beta2, eps=eps, axis=())
-    state = State()
-    x = np.full((steps + 1, len(lr)), X0)
-    for t in range(1, steps + 1):
-        state, d = advance(method(name), convention, state, gradient(x[t - 1]), h)
-        x[t] = x[t - 1] - lr * d
-    return Descent(name, learning_rates, x)
+    x0 = np.full(len(learning_rates), X0)
+    moves = iterate(
+        method(name),
+        convention,
+        Hyper(beta1=beta1, beta2=beta2, eps=eps, axis=()),
+        lambda _, x: gradient(x),
+        steps=steps,
+        x0=x0,
+        alpha0=np.array(learning_rates),
+    )
+    return Descent(name, learning_rates, np.stack([x0, *(x for _, x in moves)]))
 
 
 def largest_step(beta1: float, beta2: float) -> float:

@@ -19,9 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from acprop.lab.methods import method
+from acprop.lab.steps import final_state
 from acprop.records import Curves, Line
-from acprop.reference import Hyper, State, step
-from acprop.rule import ACPROP, ADASHIFT, OPTAX, PAPER, Convention
+from acprop.reference import Hyper
+from acprop.rule import OPTAX, PAPER, Convention
 
 Floats = NDArray[np.float64]
 
@@ -89,16 +91,20 @@ def measure(
     """
     rate = max(beta2, beta1**2)
     steps = math.ceil(math.log(1e-7) / math.log(rate)) if steps is None else steps
-    rng = np.random.default_rng(seed)
     h = Hyper(beta1=beta1, beta2=beta2, eps=0.0, axis=())
-    v_state = s_state = State()
-    for _ in range(steps):
-        g = gradients.mu + gradients.sigma * rng.standard_normal(lanes)
-        v_state, _ = step(ADASHIFT, convention, v_state, g, h)
-        s_state, _ = step(ACPROP, convention, s_state, g, h)
-    v, v_half = _interval(v_state.s)
-    s, s_half = _interval(s_state.s)
-    below = float(np.mean(s_state.s < gradients.sigma**2))
+
+    def second_moment(name: str) -> Floats:
+        rng = np.random.default_rng(seed)
+        drawn = (
+            gradients.mu + gradients.sigma * rng.standard_normal(lanes)
+            for _ in range(steps)
+        )
+        return final_state(method(name), convention, h, drawn).s
+
+    v, v_half = _interval(second_moment("adashift"))
+    sample = second_moment("acprop")
+    s, s_half = _interval(sample)
+    below = float(np.mean(sample < gradients.sigma**2))
     return Moments(v, v_half, s, s_half, below)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acprop.lab.methods import Method, advance, method
+from acprop.lab.steps import feed, iterate
 from acprop.records import Curves, Line
 from acprop.reference import Hyper, State
 from acprop.rule import PAPER, Convention
@@ -119,16 +120,27 @@ def trajectories(
 def _walk(
     problem: Stochastic, trial: Trial, method: Method
 ) -> Iterator[tuple[int, Floats]]:
+    gradients = _gradients(problem, trial)
+    moves = iterate(
+        method,
+        trial.convention,
+        trial.hyper,
+        lambda *_: next(gradients),
+        steps=trial.steps,
+        x0=np.full((len(trial.alpha0), len(trial.beta2), trial.seeds), X0),
+        alpha0=np.array(trial.alpha0)[:, None, None],
+        eta=trial.eta,
+        lo=LO,
+        hi=HI,
+    )
+    return ((step.t, x) for step, x in moves)
+
+
+def _gradients(problem: Stochastic, trial: Trial) -> Iterator[Floats]:
+    """One for each step and seed, the same for every method and β2."""
     rng = np.random.default_rng(trial.seed)
-    lanes = (len(trial.beta2), trial.seeds)
-    alpha0 = np.array(trial.alpha0)[:, None, None]
-    state, h = State(), trial.hyper
-    x = np.full((len(trial.alpha0), *lanes), X0)
-    for t in range(1, trial.steps + 1):
-        g = problem.draw(rng, (1, trial.seeds))
-        state, d = advance(method, trial.convention, state, g, h)
-        x = np.clip(x - alpha0 * (t**-trial.eta * d), LO, HI)
-        yield t, x
+    for _ in range(trial.steps):
+        yield problem.draw(rng, (1, trial.seeds))
 
 
 def expected_move(
@@ -155,12 +167,11 @@ def expected_move(
 
 def states(problem: Stochastic, trial: Trial, name: str = "acprop") -> Iterator[State]:
     """The states of a run, one after each step, with lanes [beta2, seed]."""
-    rng = np.random.default_rng(trial.seed)
-    state = State()
-    for _ in range(trial.steps):
-        g = problem.draw(rng, (1, trial.seeds)) + np.zeros((len(trial.beta2), 1))
-        state, _ = advance(method(name), trial.convention, state, g, trial.hyper)
-        yield state
+    gradients = (
+        g + np.zeros((len(trial.beta2), 1)) for g in _gradients(problem, trial)
+    )
+    steps = feed(method(name), trial.convention, trial.hyper, gradients)
+    return (step.after for step in steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +187,11 @@ class Drift:
 
 def drift(problem: Stochastic, trial: Trial, name: str) -> Drift:
     """Average -d_t over the last trial.tail steps, independently for each seed."""
-    rng = np.random.default_rng(trial.seed)
-    state = State()
     total: Any = 0.0
-    for t in range(1, trial.steps + 1):
-        g = problem.draw(rng, (1, trial.seeds))
-        state, d = advance(method(name), trial.convention, state, g, trial.hyper)
-        if t > trial.steps - trial.tail:
-            total = total - d
+    gradients = _gradients(problem, trial)
+    for step in feed(method(name), trial.convention, trial.hyper, gradients):
+        if step.t > trial.steps - trial.tail:
+            total = total - step.d
     mean = total / trial.tail
     error = mean.std(axis=1, ddof=1) / np.sqrt(trial.seeds)
     return Drift(mean.mean(axis=1), error)
