@@ -9,24 +9,20 @@ their sum is x_0: the last one before the crossing is about
 What happens at the very first step is a matter of convention: see `acprop.rule`.
 """
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from acprop.lab.arrays import Floats
+from acprop.lab.lines import line
 from acprop.lab.methods import method
 from acprop.lab.steps import iterate
-from acprop.records import Curves, Line
+from acprop.records import Curves
 from acprop.reference import Hyper
 from acprop.rule import AUTHORS, Convention
-
-Floats = NDArray[np.float64]
 
 X0 = 100.0
 LEARNING_RATES = (1e-5, 1e-2)
@@ -114,7 +110,7 @@ def _about(lr: float) -> dict[str, Any]:
 
 def _trajectory(runs: list[Descent], column: int) -> Curves:
     t = np.arange(0, STEPS + 1, 50)
-    lines = tuple(_line(run.optimizer, t, run.x[t, column]) for run in runs)
+    lines = tuple(line(run.optimizer, t, run.x[t, column]) for run in runs)
     lr = LEARNING_RATES[column]
     title = f"trajectory on |x|, lr = {lr:g}"
     return Curves("absolute", title, "step t", "x", lines, about=_about(lr))
@@ -124,7 +120,7 @@ def _step_size(runs: list[Descent], column: int) -> Curves:
     """Thinned by the largest step of every 50, so that no peak is lost."""
     t = np.arange(50, STEPS + 1, 50)
     lines = tuple(
-        _line(run.optimizer, t, run.step_sizes[:, column].reshape(-1, 50).max(axis=1))
+        line(run.optimizer, t, run.step_sizes[:, column].reshape(-1, 50).max(axis=1))
         for run in runs
     )
     lr = LEARNING_RATES[column]
@@ -137,7 +133,3 @@ def _step_size(runs: list[Descent], column: int) -> Curves:
         y_scale="log",
         about=_about(lr),
     )
-
-
-def _line(label: str, t: NDArray[np.int64], y: Floats) -> Line:
-    return Line(label, tuple(map(float, t)), tuple(map(float, y)))

@@ -7,15 +7,13 @@ by which g_t would be seen at a point that depends on it.) ε stands outside the
 in Section 4, and s_0 = 0, so A_1 = 1/ε for the asynchronous members.
 """
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from acprop.lab.arrays import Floats
 from acprop.lab.methods import Method
-from acprop.lab.nonconvex import Floats, NonConvex
+from acprop.lab.nonconvex import NonConvex
 from acprop.lab.steps import iterate
 from acprop.reference import Hyper, State
 from acprop.rule import PAPER, Clip, Rule

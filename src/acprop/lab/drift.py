@@ -12,13 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acprop.lab.limits import (
-    Array,
-    log_centered,
-    log_uncentered,
-    mean,
-    second_moment,
-)
+from acprop.lab.arrays import Array
+from acprop.lab.limits import log_centered, log_uncentered, mean, second_moment
 from acprop.lab.methods import Method
 from acprop.lab.problems import Problem
 from acprop.rule import Convention, Rule

@@ -9,23 +9,18 @@ The paper writes σ² for the second. g_t and m_{t-1} are independent and Var m_
 that residual.
 """
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
-
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from acprop.lab.arrays import Floats
+from acprop.lab.lines import line
 from acprop.lab.methods import method
 from acprop.lab.steps import final_state
-from acprop.records import Curves, Line
+from acprop.records import Curves
 from acprop.reference import Hyper
 from acprop.rule import OPTAX, PAPER, Convention
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +103,10 @@ def measure(
     return Moments(v, v_half, s, s_half, below)
 
 
-def _interval(sample: Any) -> tuple[float, float]:
+def _interval(sample: Floats) -> tuple[float, float]:
     # 3.29: two-sided 99.9 % of a normal mean
-    half = 3.29 * np.std(sample, ddof=1) / math.sqrt(len(sample))
-    return float(np.mean(sample)), float(half)
+    half = 3.29 * float(np.std(sample, ddof=1)) / math.sqrt(len(sample))
+    return float(np.mean(sample)), half
 
 
 def drifting(beta1: float, change: float) -> float:
@@ -176,7 +171,7 @@ def _denominators(beta1: float) -> Curves:
         f"denominators for gradients N(μ, 1), β1 = {beta1}",
         "μ/σ",
         "√ of the second moment",
-        tuple(_line(label, np.sqrt(values)) for label, values in rows.items()),
+        tuple(line(label, RATIOS, np.sqrt(values)) for label, values in rows.items()),
         x_scale="log",
         y_scale="log",
         about={"beta1": beta1, "beta2": 0.9, "sigma": 1.0, "lanes": 2048},
@@ -185,10 +180,10 @@ def _denominators(beta1: float) -> Curves:
 
 def _factors() -> Curves:
     gradients = [Gaussian(r, 1.0) for r in RATIOS]
-    lines = [_line("as printed", [g.printed_factor() for g in gradients])]
+    lines = [line("as printed", RATIOS, [g.printed_factor() for g in gradients])]
     for beta1 in (0.9, 0.5):
         values = [g.factor(beta1) for g in gradients]
-        lines.append(_line(f"corrected, β1 = {beta1}", values))
+        lines.append(line(f"corrected, β1 = {beta1}", RATIOS, values))
     return Curves(
         "constants",
         "uncentered over centered denominator",
@@ -199,7 +194,3 @@ def _factors() -> Curves:
         y_scale="log",
         about={"sigma": 1.0, "eps": 0.0},
     )
-
-
-def _line(label: str, y: Any) -> Line:
-    return Line(label, RATIOS, tuple(map(float, y)))

@@ -13,18 +13,14 @@ waves: 2·|sin a·sin b| ≤ sin² a + sin² b and sin² ≤ 2·(1 - cos) give t
 of its Hessian sum to at most 1 + 4·¼.
 """
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from acprop.lab.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,9 @@ makes s smaller by β1². Section A.2 (sparse) goes forward with m_{t-1} and bac
 m_t. `docs/errata.md` lists the slips. Phases are offsets from kP: 0, 1 … or -1, -2 …
 """
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
-from typing import Any
-
 import numpy as np
 
-Array = Any
+from acprop.lab.arrays import Array
 
 
 def dense_mean_after(k: int, P: int, beta1: Array) -> Array:

@@ -7,7 +7,8 @@ repeats with period P. What the optimizer should do is given by the sum over a p
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from acprop.lab.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,7 +19,7 @@ class Problem:
     """
 
     name: str
-    cycle: NDArray[np.float64]
+    cycle: Floats
     rest: float
     lo: float
     hi: float

@@ -18,10 +18,11 @@ from itertools import product
 
 import numpy as np
 
+from acprop.lab.arrays import Floats
 from acprop.lab.drift import drift
 from acprop.lab.methods import Method
 from acprop.lab.problems import Problem, periodic
-from acprop.lab.simulate import Engine, Floats, Sweep, distances
+from acprop.lab.simulate import Engine, Sweep, distances
 from acprop.records import Cell, Region
 
 CONVERGED = 0.01  # Fig. 1: "the average distance … is below 0.01"

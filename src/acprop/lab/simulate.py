@@ -12,16 +12,15 @@ from itertools import repeat
 from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acprop import native
+from acprop.lab.arrays import Floats
 from acprop.lab.methods import Method
 from acprop.lab.problems import Problem
 from acprop.lab.steps import iterate
 from acprop.reference import Hyper
 from acprop.rule import PAPER, Convention, Rule
 
-Floats = NDArray[np.float64]
 Engine = Literal["auto", "numpy", "native"]
 
 

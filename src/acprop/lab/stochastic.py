@@ -8,23 +8,20 @@ denominator knows nothing of g_t, so inside the interval the expected move is ex
 -α_t·δ/den_t. On the border the projection has its say, and it can reverse the sign.
 """
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from acprop.lab.arrays import Floats, Ints
+from acprop.lab.lines import line
 from acprop.lab.methods import Method, advance, method
 from acprop.lab.steps import feed, iterate
 from acprop.records import Curves, Line
 from acprop.reference import Hyper, State
 from acprop.rule import PAPER, Convention
 
-Floats = NDArray[np.float64]
 LO, HI, X0, X_STAR = -1.0, 1.0, 0.0, -1.0
 
 
@@ -111,7 +108,7 @@ def distances(problem: Stochastic, trial: Trial, name: str = "acprop") -> Floats
 
 def trajectories(
     problem: Stochastic, trial: Trial, name: str = "acprop", *, every: int = 1
-) -> tuple[NDArray[np.int64], Floats]:
+) -> tuple[Ints, Floats]:
     """Every so many steps: t, and x as [t, alpha0, beta2, seed]."""
     kept = [(t, x) for t, x in _walk(problem, trial, method(name)) if t % every == 0]
     return np.array([t for t, _ in kept]), np.stack([x for _, x in kept])
@@ -125,7 +122,7 @@ def _walk(
         method,
         trial.convention,
         trial.hyper,
-        lambda *_: next(gradients),
+        lambda _t, _x: next(gradients),
         steps=trial.steps,
         x0=np.full((len(trial.alpha0), len(trial.beta2), trial.seeds), X0),
         alpha0=np.array(trial.alpha0)[:, None, None],
@@ -264,7 +261,7 @@ def _trajectories(problem: Stochastic) -> Curves:
     for name in OPTIMIZERS:
         t, x = trajectories(problem, trial, name, every=20)
         mean = x.mean(axis=-1)[:, 0, 0]
-        lines.append(Line(name, tuple(map(float, t)), tuple(map(float, mean))))
+        lines.append(line(name, t, mean))
     return Curves(
         "stochastic",
         f"x, mean of {trial.seeds} runs, P = {problem.period}, β2 = 0.9",
@@ -283,7 +280,7 @@ def _by_beta2(problem: Stochastic) -> Curves:
             table = distances(problem, replace(trial, beta1=beta1), name)
             best = table.mean(axis=-1).min(axis=0)
             label = f"{name}, β1 = {beta1}"
-            lines.append(Line(label, BETA2, tuple(map(float, best))))
+            lines.append(line(label, BETA2, best))
     return Curves(
         "stochastic",
         f"distance of the last {trial.tail} steps, best α0, P = {problem.period}",

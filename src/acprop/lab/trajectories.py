@@ -1,6 +1,6 @@
 """Trajectories and second moments of single runs, as records."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import inf
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from acprop.lab.limits import limits
+from acprop.lab.lines import every, thinned
 from acprop.lab.methods import Method, method
 from acprop.lab.problems import PERIODIC, Problem, dense, periodic, sparse
 from acprop.lab.simulate import Source, Trajectory, trajectory
@@ -16,8 +17,6 @@ from acprop.lab.stochastic import Stochastic
 from acprop.records import Curves, Line
 from acprop.rule import PAPER, Convention, Rule
 from acprop.rule import convention as find_convention
-
-POINTS = 2000  # more than a figure can show
 
 
 def delayed(name: str, delay: int | None) -> Method:
@@ -36,21 +35,6 @@ def delayed(name: str, delay: int | None) -> Method:
     )
 
 
-def every(steps: int) -> int:
-    """Keep one step in so many."""
-    return max(1, -(-steps // POINTS))
-
-
-def line(label: str, y: Iterable[float], stride: int, first: int = 1) -> Line:
-    """A curve over the step t: the first hundred whole, then one step in `stride`."""
-    kept = [
-        (float(first + i), float(value))
-        for i, value in enumerate(y)
-        if i < 100 or i % stride == 0
-    ]
-    return Line(label, tuple(t for t, _ in kept), tuple(value for _, value in kept))
-
-
 def runs(
     problem: Problem,
     labelled: dict[str, Method],
@@ -63,7 +47,9 @@ def runs(
     """x over the steps, one curve for each method."""
     stride = every(settings["steps"])
     lines = tuple(
-        line(label, trajectory(problem, m, convention=convention, **settings).x, stride)
+        thinned(
+            label, trajectory(problem, m, convention=convention, **settings).x, stride
+        )
         for label, m in labelled.items()
     )
     about = {
@@ -84,7 +70,9 @@ def over_a_few_periods(
     stop = start + n * P + 1
     # t = kP is the first point shown, index kP - 1
     lines = tuple(
-        line(label, series[start - 1 : stop - 1] / np.max(np.abs(series)), 1, first=0)
+        thinned(
+            label, series[start - 1 : stop - 1] / np.max(np.abs(series)), 1, first=0
+        )
         for label, series in (("s_t", run.s), ("g_t", run.g))
     )
     about = {"problem": problem.name, "period": P, "from step": start}
@@ -96,7 +84,7 @@ def sparse_moments(P: int, beta1: float, beta2: float) -> Curves:
     state = limits(sparse(P), beta1, beta2)
     twice = [t % P for t in range(2 * P + 1)]
     lines = tuple(
-        line(label, values[twice], 1, first=0)
+        thinned(label, values[twice], 1, first=0)
         for label, values in (("v_t (AdaShift)", state.v), ("s_t (ACProp)", state.s))
     )
     return Curves(
@@ -245,7 +233,7 @@ def compare(
             for name, value in named
             if name in varying
         )
-        lines.append(line(label, run.x, every(steps)))
+        lines.append(thinned(label, run.x, every(steps)))
     about = {"problem": problem, "steps": steps, "eta": eta, "seed": seed}
     return Curves(
         "trajectory", f"{problem} problem", "step t", "x", tuple(lines), about=about
