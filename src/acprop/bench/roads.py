@@ -113,7 +113,7 @@ class RoadOptimizer(torch.optim.Optimizer):
         return radicand.sqrt() + 1e-30
 
     def _measure(self, state: dict[str, Any], g: Tensor) -> None:
-        """Let A and B hear of a gradient, unless it is 0 or not finite."""
+        """Update A and B, unless the gradient is 0 or not finite."""
         size = g.abs()
         w = float((g * g).sum() / size.sum().clamp(min=1e-45))
         if not (0 < w < math.inf):

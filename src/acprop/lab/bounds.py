@@ -168,7 +168,7 @@ class Measured:
 
 
 def measure(p: NonConvex, optimizer: Method, h: Settings) -> Measured:
-    """Run it and see."""
+    """Run the method, and measure what the theorem bounds."""
     run = walk(p, optimizer, h)
     last: Floats = run.averages[-1]
     spread = float(np.std(last, ddof=1)) if h.seeds > 1 else 0.0

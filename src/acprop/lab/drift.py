@@ -3,8 +3,8 @@
 In the limit the directions d_t repeat with the period while the learning rate hardly
 changes within one, so the sign of Σ d_t decides: towards x*, for ever, or away from it.
 Nothing is simulated; the state comes from the closed forms of `limits`. There the bias
-corrections are 1, the first step is forgotten, and a clip that grows binds no more.
-What it does until then is seen by holding it fast where it stands at step t.
+corrections are 1, the first step is forgotten, and a clip that grows no longer binds.
+To see what it does before that, `drift` can keep it at its value of step t.
 """
 
 import math

@@ -140,7 +140,7 @@ def bound_constants(den: float) -> tuple[float, float]:
 
 
 def tuned_bound(den: float, a: float = 1.0, b: float = 1.0) -> float:
-    """min over α0 of first·a/α0 + second·b·α0; den has no say in it."""
+    """min over α0 of first·a/α0 + second·b·α0; it does not depend on den."""
     first, second = bound_constants(den)
     return 2 * math.sqrt(first * a * second * b)
 

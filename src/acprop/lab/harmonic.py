@@ -36,7 +36,7 @@ def _check(eta: float) -> None:
 
 
 def expression_error(eta: float, n: float, *, terms: int = 3) -> float:
-    """What the expression has too much, by the next terms of Euler and Maclaurin.
+    """By how much the expression is too large: the next terms of Euler and Maclaurin.
 
         (η/12)·n^(-η-1) - η(η+1)(η+2)/720·n^(-η-3) + …
 

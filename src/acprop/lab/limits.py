@@ -72,7 +72,7 @@ def mean(problem: Problem, beta1: Array) -> Array:
 def log_uncentered(problem: Problem, beta2: Array) -> Array:
     """log v at every phase."""
     beta2 = _open_unit("beta2", beta2)
-    impulses = _Impulses(problem, np.float64(0.5))  # any: v does not know m
+    impulses = _Impulses(problem, np.float64(0.5))  # any β1: v does not depend on m
     with np.errstate(divide="ignore"):  # a gradient of 0
         log_g2 = 2 * np.log(np.abs(problem.cycle[list(impulses.at)]))
         log_c2 = np.full(impulses.n, 2 * np.log(np.abs(problem.rest)))

@@ -31,7 +31,7 @@ class Noise:
     rademacher  ±scale, each element by itself
     uniform     uniform on ±scale, each element by itself
     skewed      each element 9·scale with probability 1/10, else -scale
-    dropout     ±∇f(x), one sign for all: the gradient comes twofold or not at all
+    dropout     ±∇f(x), one sign for all elements: the gradient is doubled or 0
     """
 
     kind: Literal["none", "rademacher", "uniform", "skewed", "dropout"] = "none"

@@ -33,7 +33,7 @@ _stats: Any = stats  # its types are unknown to pyright
 
 ASYNC = ("acprop", "adashift")
 SYNC = ("adam", "rmsprop", "adabelief")
-# An asynchronous method, and what differs from it in nothing but the delay.
+# An asynchronous method, and the one that differs from it only in the delay.
 TWINS = (("acprop", "rmsprop-centered"), ("adashift", "rmsprop"))
 # ε large enough that the first step, α0·g/ε, does not leave the basin; β2 small enough
 # that s forgets the slope of the start within the first tenth of the run.

@@ -32,7 +32,7 @@ class Sweep:
     tail: over how many of the last steps the distance is averaged.
     eps: None takes the convention's own, or the method's if it has no conventions.
     kick: False keeps x where it is while s has seen nothing. Algorithm 2 divides by √ε
-        there, which throws x to an end.
+        there, which moves x to an end of its interval.
     """
 
     methods: tuple[Method, ...]

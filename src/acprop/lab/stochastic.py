@@ -4,8 +4,8 @@
              -x    with probability (P - δ)/(P + 1)          x in [-1, 1], x* = -1
 
 The expected gradient is δ > 0 and its second moment P + δ·(P - 1). An asynchronous
-denominator knows nothing of g_t, so inside the interval the expected move is exactly
--α_t·δ/den_t. On the border the projection has its say, and it can reverse the sign.
+denominator does not depend on g_t, so inside the interval the expected move is exactly
+-α_t·δ/den_t. At the border the projection changes it, and can reverse its sign.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ LO, HI, X0, X_STAR = -1.0, 1.0, 0.0, -1.0
 
 @dataclass(frozen=True, slots=True)
 class Stochastic:
-    """delta: the expected gradient. Both outcomes must be possible, and x* be -1."""
+    """delta: the expected gradient, above 0, so that x* is -1, and below P."""
 
     period: int
     delta: float
@@ -100,7 +100,7 @@ class Trial:
 def distances(problem: Stochastic, trial: Trial, name: str = "acprop") -> Floats:
     """The mean of |x - x*| over the last steps: [alpha0, beta2, seed]."""
     far: Any = 0.0
-    for t, x in _walk(problem, trial, method(name)):
+    for t, x in _run(problem, trial, method(name)):
         if t > trial.steps - trial.tail:
             far = far + np.abs(x - X_STAR)
     return far / trial.tail
@@ -110,13 +110,14 @@ def trajectories(
     problem: Stochastic, trial: Trial, name: str = "acprop", *, every: int = 1
 ) -> tuple[Ints, Floats]:
     """Every so many steps: t, and x as [t, alpha0, beta2, seed]."""
-    kept = [(t, x) for t, x in _walk(problem, trial, method(name)) if t % every == 0]
+    kept = [(t, x) for t, x in _run(problem, trial, method(name)) if t % every == 0]
     return np.array([t for t, _ in kept]), np.stack([x for _, x in kept])
 
 
-def _walk(
+def _run(
     problem: Stochastic, trial: Trial, method: Method
 ) -> Iterator[tuple[int, Floats]]:
+    """t, and x after step t as [alpha0, beta2, seed]."""
     gradients = _gradients(problem, trial)
     moves = iterate(
         method,
@@ -151,7 +152,7 @@ def expected_move(
 ) -> Any:
     """E[x_t - x_{t-1} | past], by going through both outcomes of the next gradient.
 
-    x: None forgets the interval; a number says where x_{t-1} stands in it.
+    x: where x_{t-1} is in the interval; None means that there is no interval.
     """
     total: Any = 0.0
     for g, chance in problem.outcomes:
@@ -204,7 +205,7 @@ def hover(problem: Stochastic) -> float:
     """
     (P, down), (_, up) = problem.outcomes
     low, high = 1.0, 1 / up
-    # The equation's left side less 1 starts at 0, falls, and comes back: bisect.
+    # The left side of the equation starts at 1, falls, and comes back to 1: bisect.
     low = max(low, (P * down / up) ** (1 / (P + 1)))
     for _ in range(200):
         z = (low + high) / 2

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from acprop.lab import absolute, stochastic
+from acprop.lab.arrays import Floats
 from acprop.lab.limits import limits
 from acprop.lab.lines import every, thinned
 from acprop.lab.methods import Method, method
 from acprop.lab.problems import PERIODIC, Problem, dense, periodic, sparse
 from acprop.lab.simulate import Source, Trajectory, trajectory
-from acprop.lab.stochastic import Stochastic
 from acprop.records import Curves, Line
 from acprop.rule import PAPER, Convention, Rule
 from acprop.rule import convention as find_convention
@@ -115,8 +116,8 @@ def delays(problem: Problem, ns: Sequence[int], **settings: Any) -> Curves:
 def paper_trajectories(kind: str, *, kick: bool) -> Curves:
     """Figs. 2 and 5: the family on a cell where only ACProp's kind converges.
 
-    kick: Algorithm 2's first step divides by √ε and throws x to an end; without it
-        the drift is what one sees.
+    kick: Algorithm 2's first step divides by √ε and moves x to an end of its interval;
+        without it the drift can be seen from the start.
     """
     problem, beta1 = (dense(10), 0.5) if kind == "dense" else (sparse(20), 0.9)
     labels = ("Adam", "RMSProp", "AdaBelief", "ACProp")
@@ -141,7 +142,7 @@ def paper_trajectories(kind: str, *, kick: bool) -> Curves:
 class Absolute:
     """f(x) = |x|, unconstrained."""
 
-    x0: float = 100.0
+    x0: float = absolute.X0
     lo: float = -inf
     hi: float = inf
 
@@ -155,10 +156,10 @@ class Absolute:
 class Drawn:
     """One draw of the stochastic problem, the same for every method."""
 
-    drawn: Any
+    drawn: Floats
     x0: float
-    lo: float = -1.0
-    hi: float = 1.0
+    lo: float = stochastic.LO
+    hi: float = stochastic.HI
 
     def gradient(self, t: int, x: float) -> float:
         """The t-th of the gradients drawn."""
@@ -169,21 +170,20 @@ class Drawn:
 def source(
     name: str, period: int, *, x0: float | None, delta: float, seed: int, steps: int
 ) -> Source:
-    """Find a problem by its name, and put it at x0."""
+    """Find a problem by its name; it starts at x0, or at its own start."""
     if name == "absolute":
         return Absolute() if x0 is None else Absolute(x0)
     if name == "stochastic":
         rng = np.random.default_rng(seed)
-        drawn = Stochastic(period, delta).draw(rng, (steps,))
-        start = 0.0 if x0 is None else x0
-        if not -1 <= start <= 1:
+        drawn = stochastic.Stochastic(period, delta).draw(rng, (steps,))
+        start = stochastic.X0 if x0 is None else x0
+        if not stochastic.LO <= start <= stochastic.HI:
             raise ValueError(f"x0 must be in [-1, 1], got {start:g}")
         return Drawn(drawn, start)
     if name not in PERIODIC:
         known = ", ".join((*PERIODIC, "stochastic", "absolute"))
         raise ValueError(f"problem must be one of {known}, got {name}")
-    found = periodic(name, period)
-    return found if x0 is None else replace(found, x0=x0)
+    return periodic(name, period, x0=x0)
 
 
 def compare(
@@ -215,14 +215,14 @@ def compare(
     varying = [name for name, values in axes.items() if len(values) > 1 or not name]
     lines: list[Line] = []
     for point in product(*axes.values()):
-        m, b1, b2, P, a, spelling = point
+        m, b1, b2, P, a, convention = point
         run = trajectory(
             source(problem, P, x0=x0, delta=delta, seed=seed, steps=steps),
             m,
             beta1=b1,
             beta2=b2,
             alpha0=a,
-            convention=spelling,
+            convention=convention,
             eps=eps,
             steps=steps,
             eta=eta,
