@@ -227,14 +227,18 @@ def compare(
             steps=steps,
             eta=eta,
         )
-        named = zip(axes, point, strict=True)
-        label = ", ".join(
-            f"{name} = {value:g}" if name.strip() else value.name
-            for name, value in named
-            if name in varying
-        )
+        named = dict(zip(axes, point, strict=True))
+        label = _label({name: named[name] for name in varying})
         lines.append(thinned(label, run.x, every(steps)))
     about = {"problem": problem, "steps": steps, "eta": eta, "seed": seed}
     return Curves(
         "trajectory", f"{problem} problem", "step t", "x", tuple(lines), about=about
+    )
+
+
+def _label(values: dict[str, Any]) -> str:
+    """What varies, as text; methods and conventions have a name of their own."""
+    return ", ".join(
+        f"{name} = {value:g}" if name.strip() else value.name
+        for name, value in values.items()
     )
