@@ -15,8 +15,10 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from acprop.lab.guard.ablation import STEPS
 from acprop.records import RunRecord, read
 from acprop.report.statistics import Arm, arms_of, compare, over_seeds
+from acprop.report.tables import Table, markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", "docs/guard.md")
@@ -47,9 +49,8 @@ ROWS = {
 }
 
 
-def table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def table(columns: list[str], rows: list[list[str]]) -> str:
+    return markdown(Table(tuple(columns), tuple(map(tuple, rows))))
 
 
 def default() -> str:
@@ -139,14 +140,13 @@ def hazards() -> str:
     return table(head, rows)
 
 
-STEPS = ("10⁴", "10⁶", "limit")
 TABLES = {"default": default, "roads": roads, "hazards": hazards}
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.S)
 
 
 def filled(text: str) -> str:
     """A page with its tables as the records have them."""
-    return MARKED.sub(lambda m: f"{m[1]}{TABLES[m[2]]()}\n{m[3]}", text)
+    return MARKED.sub(lambda m: f"{m[1]}{TABLES[m[2]]()}{m[3]}", text)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from acprop.lab.nonconvex import problem
 from acprop.lab.rates import (
     Slope,
     difference,
-    horizons,
+    fitted_horizons,
     local_slopes,
     rates,
     slopes,
@@ -93,14 +93,14 @@ def test_rates_has_a_slope_and_a_line_for_each_method_and_problem():
 
 
 def test_the_slope_is_read_over_the_last_decade():
-    T = horizons(4000)
+    T = fitted_horizons(4000)
     assert (T[0], T[-1]) == (400, 4000)
     np.testing.assert_allclose(T[1:] / T[:-1], 10 ** (1 / 15), rtol=0.01)
 
 
 def test_too_little_for_a_slope_or_an_interval_is_refused():
     with pytest.raises(ValueError, match=r"^steps must be 20 or more .* got 19$"):
-        horizons(19)
+        fitted_horizons(19)
     with pytest.raises(ValueError, match=r"^seeds must be 2 or more .* got 1$"):
         local_slopes(Walk(np.ones((50, 1)), 1.0, 1.0))
     with pytest.raises(ValueError, match=r"^values must be 2 or more .* got 1$"):

@@ -4,7 +4,7 @@ import pytest
 
 from acprop.report.statistics import spread
 from acprop.report.studies import gather
-from acprop.report.tables import spread_words, study_sentence, study_table
+from acprop.report.tables import markdown, spread_words, study_sentence, study_table
 
 from .made_runs import run, seeds, study, with_status
 
@@ -117,3 +117,11 @@ def test_without_runs_there_is_nothing_to_say():
     nothing = gather(study([]), [])
     assert study_sentence(nothing) == ""
     assert study_table(nothing).rows == ()
+
+
+def test_markdown_has_the_same_cells():
+    table = study_table(gather(study(COMPARED), COMPARED))
+    lines = markdown(table).splitlines()
+    assert len(lines) == 2 + len(table.rows)
+    assert lines[0].split(" | ")[-1] == "test accuracy, %: difference to ACProp |"
+    assert lines[2] == "| " + " | ".join(table.rows[0]) + " |"

@@ -9,23 +9,20 @@ their sum is x_0: the last one before the crossing is about
 What happens at the very first step is a matter of convention: see `acprop.rule`.
 """
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from acprop.lab.methods import advance, method
-from acprop.records import Curves, Line
-from acprop.reference import Hyper, State
+from acprop.lab.arrays import Floats
+from acprop.lab.lines import line
+from acprop.lab.methods import method
+from acprop.lab.steps import iterate
+from acprop.records import Curves
+from acprop.reference import Hyper
 from acprop.rule import AUTHORS, Convention
-
-Floats = NDArray[np.float64]
 
 X0 = 100.0
 LEARNING_RATES = (1e-5, 1e-2)
@@ -72,14 +69,17 @@ def descend(
 
     gradient: that of |x| is the sign, 0 at 0; any other function may take its place.
     """
-    lr = np.array(learning_rates)
-    h = Hyper(beta1=beta1, beta2=beta2, eps=eps, axis=())
-    state = State()
-    x = np.full((steps + 1, len(lr)), X0)
-    for t in range(1, steps + 1):
-        state, d = advance(method(name), convention, state, gradient(x[t - 1]), h)
-        x[t] = x[t - 1] - lr * d
-    return Descent(name, learning_rates, x)
+    x0 = np.full(len(learning_rates), X0)
+    moves = iterate(
+        method(name),
+        convention,
+        Hyper(beta1=beta1, beta2=beta2, eps=eps, axis=()),
+        lambda _, x: gradient(x),
+        steps=steps,
+        x0=x0,
+        alpha0=np.array(learning_rates),
+    )
+    return Descent(name, learning_rates, np.stack([x0, *(x for _, x in moves)]))
 
 
 def largest_step(beta1: float, beta2: float) -> float:
@@ -110,7 +110,7 @@ def _about(lr: float) -> dict[str, Any]:
 
 def _trajectory(runs: list[Descent], column: int) -> Curves:
     t = np.arange(0, STEPS + 1, 50)
-    lines = tuple(_line(run.optimizer, t, run.x[t, column]) for run in runs)
+    lines = tuple(line(run.optimizer, t, run.x[t, column]) for run in runs)
     lr = LEARNING_RATES[column]
     title = f"trajectory on |x|, lr = {lr:g}"
     return Curves("absolute", title, "step t", "x", lines, about=_about(lr))
@@ -120,7 +120,7 @@ def _step_size(runs: list[Descent], column: int) -> Curves:
     """Thinned by the largest step of every 50, so that no peak is lost."""
     t = np.arange(50, STEPS + 1, 50)
     lines = tuple(
-        _line(run.optimizer, t, run.step_sizes[:, column].reshape(-1, 50).max(axis=1))
+        line(run.optimizer, t, run.step_sizes[:, column].reshape(-1, 50).max(axis=1))
         for run in runs
     )
     lr = LEARNING_RATES[column]
@@ -133,7 +133,3 @@ def _step_size(runs: list[Descent], column: int) -> Curves:
         y_scale="log",
         about=_about(lr),
     )
-
-
-def _line(label: str, t: NDArray[np.int64], y: Floats) -> Line:
-    return Line(label, tuple(map(float, t)), tuple(map(float, y)))

@@ -4,23 +4,23 @@ import numpy as np
 
 from acprop.lab.bounds import BoundReport, sides
 from acprop.lab.descent import walk
+from acprop.lab.lines import horizons, line
 from acprop.lab.methods import method
 from acprop.lab.nonconvex import problem
-from acprop.records import Curves, Line
+from acprop.records import Curves
 
 
 def bound_curves(report: BoundReport) -> Curves:
     """The measured average against the printed and the corrected bound at every T."""
     h = report.settings
-    T = np.unique(np.geomspace(1, h.steps, 60).round().astype(int))
+    T = horizons(1, h.steps, 60)
     run = walk(problem(report.problem), method(report.optimizer), h)
     average = np.mean(run.averages, axis=1)
     shown = [sides(report.theorem, report.constants, h, int(t)) for t in T]
-    x = tuple(float(t) for t in T)
     lines = (
-        Line("measured", x, tuple(float(average[t - 1]) for t in T)),
-        Line("printed bound", x, tuple(printed for printed, _ in shown)),
-        Line("corrected bound", x, tuple(corrected for _, corrected in shown)),
+        line("measured", T, average[T - 1]),
+        line("printed bound", T, (printed for printed, _ in shown)),
+        line("corrected bound", T, (corrected for _, corrected in shown)),
     )
     is_negative = any(printed <= 0 for printed, _ in shown)
     return Curves(

@@ -5,19 +5,17 @@ is refined to `XTOL` by Brent's method. A pocket between two samples shows as a 
 wherever the drift turns back before it reaches zero, its extremum is looked for too.
 """
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
-# pyright: reportUnknownLambdaType=false
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import optimize
+from scipy import optimize  # pyright: ignore[reportMissingTypeStubs]
 
+from acprop.lab.arrays import Array, Floats
 from acprop.lab.drift import drift
 from acprop.lab.methods import Method
-from acprop.lab.problems import Problem, periodic
+from acprop.lab.problems import periodic
 from acprop.records import Boundary, Crossing
 from acprop.rule import PAPER, Convention
 
@@ -39,39 +37,28 @@ def boundary(
     eps: float | None = None,
 ) -> Boundary:
     """The border for each period, re-entrant pockets included."""
-    crossings: list[Crossing] = []
-    for P in periods:
+
+    def crossing(P: int) -> Crossing:
         at = periodic(problem, P)
-        samples = _drift(at, method, convention, beta1, eps, _beta2(LOGITS))
-        roots = _roots(
-            lambda z, at=at: float(
-                _drift(at, method, convention, beta1, eps, _beta2(z))
-            ),
-            samples,
-        )
+
+        def towards(z: float | Floats) -> Array:
+            return drift(at, method, convention, beta1=beta1, beta2=_beta2(z), eps=eps)
+
+        samples = towards(LOGITS)
+        roots = _roots(lambda z: float(towards(z)), samples)
         first = samples[np.abs(samples) > RESOLVED][0]
-        lowest = "converges" if first > 0 else "diverges"
         beta2 = tuple(sorted(float(_beta2(z)) for z in roots))
-        crossings.append(Crossing(P, lowest, beta2))
-    return Boundary(problem, method.name, beta1, convention.name, tuple(crossings))
+        return Crossing(P, "converges" if first > 0 else "diverges", beta2)
+
+    crossings = tuple(map(crossing, periods))
+    return Boundary(problem, method.name, beta1, convention.name, crossings)
 
 
-def _beta2(z: float | np.ndarray) -> np.ndarray:
+def _beta2(z: float | Floats) -> Floats:
     return 1 / (1 + np.exp(-np.asarray(z)))
 
 
-def _drift(
-    at: Problem,
-    method: Method,
-    convention: Convention,
-    beta1: float,
-    eps: float | None,
-    beta2: np.ndarray,
-) -> np.ndarray:
-    return drift(at, method, convention, beta1=beta1, beta2=beta2, eps=eps)
-
-
-def _roots(f: Callable[[float], float], samples: np.ndarray) -> list[float]:
+def _roots(f: Callable[[float], float], samples: Floats) -> list[float]:
     """All z at which f changes sign; `samples` are its values at `LOGITS`."""
     known = zip(LOGITS, samples, strict=True)
     knots = [(float(z), float(y)) for z, y in known if abs(y) > RESOLVED]
@@ -91,9 +78,11 @@ def _dips(
     for (a, fa), (_, fb), (c, fc) in zip(knots, knots[1:], knots[2:], strict=False):
         sign = 1.0 if fb > 0 else -1.0
         if sign * fb < min(sign * fa, sign * fc) - RESOLVED:
-            low = _scipy.minimize_scalar(
-                lambda z, sign=sign: sign * f(z), bounds=(a, c), method="bounded"
-            )
+
+            def depth(z: float, sign: float = sign) -> float:
+                return sign * f(z)
+
+            low = _scipy.minimize_scalar(depth, bounds=(a, c), method="bounded")
             if low.fun < 0:
                 found.append((float(low.x), sign * float(low.fun)))
     return found

@@ -12,14 +12,13 @@ t^-2η to 1/(1 - 2η), which is negative, takes ‖A_1‖₁ for M_g, and keeps 
 cancels. Neither says that its left side is an expectation.
 """
 
-# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from acprop.lab.arrays import Floats
 from acprop.lab.descent import Settings, walk
 from acprop.lab.methods import Method, method
 from acprop.lab.nonconvex import NonConvex, problem
@@ -169,9 +168,9 @@ class Measured:
 
 
 def measure(p: NonConvex, optimizer: Method, h: Settings) -> Measured:
-    """Run it and see."""
+    """Run the method, and measure what the theorem bounds."""
     run = walk(p, optimizer, h)
-    last = run.averages[-1]
+    last: Floats = run.averages[-1]
     spread = float(np.std(last, ddof=1)) if h.seeds > 1 else 0.0
     error = spread / math.sqrt(h.seeds)
     return Measured(float(np.mean(last)), error, run.A_min, run.A_max)

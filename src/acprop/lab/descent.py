@@ -7,15 +7,14 @@ by which g_t would be seen at a point that depends on it.) ε stands outside the
 in Section 4, and s_0 = 0, so A_1 = 1/ε for the asynchronous members.
 """
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from acprop.lab.methods import Method, advance
-from acprop.lab.nonconvex import Floats, NonConvex
+from acprop.lab.arrays import Floats
+from acprop.lab.methods import Method
+from acprop.lab.nonconvex import NonConvex
+from acprop.lab.steps import iterate
 from acprop.reference import Hyper, State
 from acprop.rule import PAPER, Clip, Rule
 
@@ -82,21 +81,31 @@ def walk(problem: NonConvex, method: Method, h: Settings) -> Walk:
     """Run the method from x0, once for each seed."""
     rng = np.random.default_rng(h.seed)
     hyper = Hyper(h.beta1, h.beta2, h.eps, amsgrad=h.amsgrad, clip=h.clip, axis=())
-    x = np.tile(np.array(problem.x0), (h.seeds, 1))
-    state = State()
     squared = np.empty((h.steps, h.seeds))
     A_min, A_max, n_clipped = np.inf, 0.0, 0
-    for t in range(1, h.steps + 1):
+
+    def noisy(t: int, x: Floats) -> Floats:
         gradient = problem.gradient(x)
         squared[t - 1] = np.sum(gradient**2, axis=-1)
-        g = gradient + problem.noise.draw(rng, gradient)
-        new, d = advance(method, SECTION_4, state, g, hyper)
-        A = preconditioner(method, state, new, hyper)
+        return gradient + problem.noise.draw(rng, gradient)
+
+    x0 = np.tile(np.array(problem.x0), (h.seeds, 1))
+    moves = iterate(
+        method,
+        SECTION_4,
+        hyper,
+        noisy,
+        steps=h.steps,
+        x0=x0,
+        alpha0=h.alpha0,
+        eta=h.eta,
+    )
+    for step, _ in moves:
+        A = preconditioner(method, step.before, step.after, hyper)
         A_min, A_max = min(A_min, float(np.min(A))), max(A_max, float(np.max(A)))
         if h.clip is not None:
-            bound = t**0.25 if isinstance(h.clip, str) else h.clip
-            n_clipped += int(np.sum(np.abs(d) == bound))
-        state, x = new, x - h.alpha0 * t**-h.eta * d
+            bound = step.t**0.25 if isinstance(h.clip, str) else h.clip
+            n_clipped += int(np.sum(np.abs(step.d) == bound))
     return Walk(squared, A_min, A_max, n_clipped)
 
 

@@ -3,28 +3,20 @@
 In the limit the directions d_t repeat with the period while the learning rate hardly
 changes within one, so the sign of Σ d_t decides: towards x*, for ever, or away from it.
 Nothing is simulated; the state comes from the closed forms of `limits`. There the bias
-corrections are 1, the first step is forgotten, and a clip that grows binds no more.
-What it does until then is seen by holding it fast where it stands at step t.
+corrections are 1, the first step is forgotten, and a clip that grows no longer binds.
+To see what it does before that, `drift` can keep it at its value of step t.
 """
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
 import math
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from acprop.lab.limits import (
-    log_centered,
-    log_uncentered,
-    mean,
-    second_moment,
-)
+from acprop.lab.arrays import Array
+from acprop.lab.limits import log_centered, log_uncentered, mean, second_moment
 from acprop.lab.methods import Method
 from acprop.lab.problems import Problem
 from acprop.rule import Convention, Rule
-
-Array = Any
 
 
 def drift(
@@ -44,10 +36,11 @@ def drift(
 
     t: the step whose clip is taken; all else is the limit.
     """
+    case = _Case(problem, method, convention, beta1, beta2, eps)
     log_bound = _log_bound(method, convention, t)
-    d = _plain_steps(problem, method, convention, beta1, beta2, eps)
+    d = _plain_steps(case)
     if d is None:  # relative to the largest step of the period, which has no scale
-        sign, log_size = _steps(problem, method, convention, beta1, beta2, eps)
+        sign, log_size = _log_steps(case)
         log_size = np.minimum(log_size, log_bound)
         d = sign * np.exp(log_size - np.max(log_size, axis=0))
     elif log_bound < math.inf:
@@ -68,69 +61,79 @@ def log_largest_step(
     eps: float | None = None,
 ) -> Array:
     """log R, R the largest |u_t| of a period in the limit, before any clip."""
-    _, log_size = _steps(problem, method, convention, beta1, beta2, eps)
+    case = _Case(problem, method, convention, beta1, beta2, eps)
+    _, log_size = _log_steps(case)
     return np.max(log_size, axis=0)
 
 
-def _steps(
-    problem: Problem,
-    method: Method,
-    convention: Convention,
-    beta1: Array,
-    beta2: Array,
-    eps: float | None,
-) -> tuple[Array, Array]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Case:
+    """Whose steps, on what, with which numbers; by phase means: the first axis is it.
+
+    eps_given: None takes the convention's own, or the method's if it has none.
+    """
+
+    problem: Problem
+    method: Method
+    convention: Convention
+    beta1: Array
+    beta2: Array
+    eps_given: float | None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of β1 and β2 together."""
+        return np.broadcast_shapes(np.shape(self.beta1), np.shape(self.beta2))
+
+    @property
+    def eps(self) -> float:
+        if self.eps_given is not None:
+            return self.eps_given
+        own = self.convention.eps if self.method.is_family else self.method.eps
+        return 0.0 if own is None else own
+
+    @property
+    def numerator(self) -> Array:
+        """n_t by phase."""
+        return self.by_phase(_numerator(self.problem, self.method, self.beta1))
+
+    def by_phase(self, values: Array) -> Array:
+        """Values by phase, in a shape that broadcasts against β1 and β2."""
+        missing = len(self.shape) - (np.ndim(values) - 1)
+        return values.reshape(len(values), *(1,) * missing, *np.shape(values)[1:])
+
+
+def _log_steps(case: _Case) -> tuple[Array, Array]:
     """The sign and log |u_t| of each phase."""
-    numerator = _numerator(problem, method, beta1)
-    ndim = len(np.broadcast_shapes(np.shape(beta1), np.shape(beta2)))
-    numerator = numerator.reshape(problem.period, *_last(beta1, ndim))
-    log_size = -_log_denominator(problem, method, convention, beta1, beta2, eps)
+    numerator = case.numerator
     with np.errstate(divide="ignore"):  # a gradient of 0 has no step
-        return np.sign(numerator), log_size + np.log(np.abs(numerator))
+        log_size = np.log(np.abs(numerator))
+    return np.sign(numerator), log_size - _log_denominator(case)
 
 
-def _plain_steps(
-    problem: Problem,
-    method: Method,
-    convention: Convention,
-    beta1: Array,
-    beta2: Array,
-    eps: float | None,
-) -> Array | None:
+def _plain_steps(case: _Case) -> Array | None:
     """u_t of each phase without logarithms, ten times as fast; None if they underflow.
 
     Only for rules whose denominators are of the problem's size.
     """
-    rule = method.rule
-    if not isinstance(rule, Rule) or method.amsgrad:
+    rule, convention, P = case.method.rule, case.convention, case.problem.period
+    if not isinstance(rule, Rule) or case.method.amsgrad:
         return None
-    s = second_moment(problem, beta1, beta2, centered=rule.centered)
+    s = second_moment(case.problem, case.beta1, case.beta2, centered=rule.centered)
     if s is None:
         return None
-    eps = convention.eps if eps is None else eps
     if rule.centered and convention.residual == "previous":
-        s = s / np.square(beta1)
+        s = s / np.square(case.beta1)
     if convention.eps_placement == "accumulated":
-        s = s + eps / (1 - np.asarray(beta2))
-    root = (
-        np.sqrt(s + eps) if convention.eps_placement == "inside" else np.sqrt(s) + eps
-    )
-    ndim = len(np.broadcast_shapes(np.shape(beta1), np.shape(beta2)))
-    root = root.reshape(problem.period, *_last(root[0], ndim))
-    numerator = _numerator(problem, method, beta1)
-    numerator = numerator.reshape(problem.period, *_last(beta1, ndim))
-    u = np.empty(
-        (problem.period, *np.broadcast_shapes(root.shape[1:], numerator.shape[1:]))
-    )
-    k = rule.delay % problem.period  # phase t divides by what it was k phases ago
-    np.divide(numerator[k:], root[: problem.period - k], out=u[k:])
-    np.divide(numerator[:k], root[problem.period - k :], out=u[:k])
+        s = s + case.eps / (1 - np.asarray(case.beta2))
+    inside = convention.eps_placement == "inside"
+    root = case.by_phase(np.sqrt(s + case.eps) if inside else np.sqrt(s) + case.eps)
+    numerator = case.numerator
+    u = np.empty((P, *np.broadcast_shapes(root.shape[1:], numerator.shape[1:])))
+    k = rule.delay % P  # phase t divides by what it was k phases ago
+    np.divide(numerator[k:], root[: P - k], out=u[k:])
+    np.divide(numerator[:k], root[P - k :], out=u[:k])
     return u
-
-
-def _last(array: Array, ndim: int) -> tuple[int, ...]:
-    """The shape of an array that is to broadcast against `ndim` axes."""
-    return (1,) * (ndim - np.ndim(array)) + np.shape(array)
 
 
 def _numerator(problem: Problem, method: Method, beta1: Array) -> Array:
@@ -147,44 +150,27 @@ def _numerator(problem: Problem, method: Method, beta1: Array) -> Array:
     return total / sum(weights)
 
 
-def _log_denominator(
-    problem: Problem,
-    method: Method,
-    convention: Convention,
-    beta1: Array,
-    beta2: Array,
-    eps: float | None,
-) -> Array:
+def _log_denominator(case: _Case) -> Array:
     """log of what the numerator of each phase is divided by."""
-    rule = method.rule
-    if rule in ("sgd", "avagrad") or method.amsgrad:
-        shape = np.broadcast_shapes(np.shape(beta1), np.shape(beta2))
-        return np.zeros((problem.period, *shape))
-    default = convention.eps if isinstance(rule, Rule) else method.eps
+    rule, convention = case.method.rule, case.convention
+    if rule in ("sgd", "avagrad") or case.method.amsgrad:
+        return np.zeros((case.problem.period, *case.shape))
     with np.errstate(divide="ignore"):  # log 0 = -∞: a floor of nothing
-        log_eps = np.log(np.float64(default if eps is None else eps))
-    if not isinstance(rule, Rule):  # ADOPT
-        seen = _uncentered(problem, beta1, beta2)
-        return np.maximum(np.roll(seen, 1, 0) / 2, log_eps)
-    if rule.centered:
-        seen = log_centered(problem, beta1, beta2)
+        log_eps = np.log(np.float64(case.eps))
+    if isinstance(rule, Rule) and rule.centered:
+        seen = log_centered(case.problem, case.beta1, case.beta2)
         if convention.residual == "previous":  # g_t - m_t = β1·(g_t - m_{t-1})
-            seen = seen - 2 * np.log(beta1)
+            seen = seen - 2 * np.log(case.beta1)
     else:
-        seen = _uncentered(problem, beta1, beta2)
+        seen = case.by_phase(log_uncentered(case.problem, case.beta2))
+    if not isinstance(rule, Rule):  # ADOPT
+        return np.maximum(np.roll(seen, 1, 0) / 2, log_eps)
     if convention.eps_placement == "accumulated":
-        seen = np.logaddexp(seen, log_eps - np.log1p(-beta2))
+        seen = np.logaddexp(seen, log_eps - np.log1p(-case.beta2))
     seen = np.roll(seen, rule.delay, axis=0)
     if convention.eps_placement == "inside":
         return np.logaddexp(seen, log_eps) / 2
     return np.logaddexp(seen / 2, log_eps)
-
-
-def _uncentered(problem: Problem, beta1: Array, beta2: Array) -> Array:
-    """log v, in a shape that broadcasts against β1 too."""
-    ndim = len(np.broadcast_shapes(np.shape(beta1), np.shape(beta2)))
-    seen = log_uncentered(problem, beta2)
-    return seen.reshape(problem.period, *_last(beta2, ndim))
 
 
 def _log_bound(method: Method, convention: Convention, t: float) -> float:

@@ -7,8 +7,9 @@ import numpy as np
 
 from acprop.lab import printed
 from acprop.lab.limits import limits
+from acprop.lab.lines import line
 from acprop.lab.problems import periodic
-from acprop.records import Curves, Line
+from acprop.records import Curves
 
 OFFSETS = (-3, -2, -1, 0, 1, 2, 3, 4)  # the ends of the period, where forms are printed
 
@@ -40,9 +41,9 @@ def periodic_state(problem: str, P: int, beta1: float, beta2: float) -> dict[str
 def state_curves(problem: str, P: int, beta1: float, beta2: float) -> Curves:
     """v and s over one period, as derived, and the printed s where there is one."""
     state = limits(periodic(problem, P), beta1, beta2)
-    phases = tuple(float(t) for t in range(P + 1))
+    phases = np.arange(P + 1)
     derived = [
-        Line(f"{label}, derived", phases, tuple(float(y[t % P]) for t in range(P + 1)))
+        line(f"{label}, derived", phases, y[phases % P])
         for label, y in (("v", state.v), ("s", state.s))
     ]
     table = periodic_state(problem, P, beta1, beta2)["printed"]
@@ -50,7 +51,7 @@ def state_curves(problem: str, P: int, beta1: float, beta2: float) -> Curves:
     points = sorted((float(at), s) for at, s in shown if s is not None and s > 0)
     if points:
         x, y = zip(*points, strict=True)
-        derived.append(Line("s, printed", x, y))
+        derived.append(line("s, printed", x, y))
     return Curves(
         "limits",
         f"{problem}, P = {P}, β1 = {beta1:g}, β2 = {beta2:g}",

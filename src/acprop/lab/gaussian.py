@@ -9,21 +9,18 @@ The paper writes σ² for the second. g_t and m_{t-1} are independent and Var m_
 that residual.
 """
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
-
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from acprop.records import Curves, Line
-from acprop.reference import Hyper, State, step
-from acprop.rule import ACPROP, ADASHIFT, OPTAX, PAPER, Convention
-
-Floats = NDArray[np.float64]
+from acprop.lab.arrays import Floats
+from acprop.lab.lines import line
+from acprop.lab.methods import method
+from acprop.lab.steps import final_state
+from acprop.records import Curves
+from acprop.reference import Hyper
+from acprop.rule import OPTAX, PAPER, Convention
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,23 +86,27 @@ def measure(
     """
     rate = max(beta2, beta1**2)
     steps = math.ceil(math.log(1e-7) / math.log(rate)) if steps is None else steps
-    rng = np.random.default_rng(seed)
     h = Hyper(beta1=beta1, beta2=beta2, eps=0.0, axis=())
-    v_state = s_state = State()
-    for _ in range(steps):
-        g = gradients.mu + gradients.sigma * rng.standard_normal(lanes)
-        v_state, _ = step(ADASHIFT, convention, v_state, g, h)
-        s_state, _ = step(ACPROP, convention, s_state, g, h)
-    v, v_half = _interval(v_state.s)
-    s, s_half = _interval(s_state.s)
-    below = float(np.mean(s_state.s < gradients.sigma**2))
+
+    def second_moment(name: str) -> Floats:
+        rng = np.random.default_rng(seed)
+        drawn = (
+            gradients.mu + gradients.sigma * rng.standard_normal(lanes)
+            for _ in range(steps)
+        )
+        return final_state(method(name), convention, h, drawn).s
+
+    v, v_half = _interval(second_moment("adashift"))
+    sample = second_moment("acprop")
+    s, s_half = _interval(sample)
+    below = float(np.mean(sample < gradients.sigma**2))
     return Moments(v, v_half, s, s_half, below)
 
 
-def _interval(sample: Any) -> tuple[float, float]:
+def _interval(sample: Floats) -> tuple[float, float]:
     # 3.29: two-sided 99.9 % of a normal mean
-    half = 3.29 * np.std(sample, ddof=1) / math.sqrt(len(sample))
-    return float(np.mean(sample)), float(half)
+    half = 3.29 * float(np.std(sample, ddof=1)) / math.sqrt(len(sample))
+    return float(np.mean(sample)), half
 
 
 def drifting(beta1: float, change: float) -> float:
@@ -139,7 +140,7 @@ def bound_constants(den: float) -> tuple[float, float]:
 
 
 def tuned_bound(den: float, a: float = 1.0, b: float = 1.0) -> float:
-    """min over α0 of first·a/α0 + second·b·α0; den has no say in it."""
+    """min over α0 of first·a/α0 + second·b·α0; it does not depend on den."""
     first, second = bound_constants(den)
     return 2 * math.sqrt(first * a * second * b)
 
@@ -170,7 +171,7 @@ def _denominators(beta1: float) -> Curves:
         f"denominators for gradients N(μ, 1), β1 = {beta1}",
         "μ/σ",
         "√ of the second moment",
-        tuple(_line(label, np.sqrt(values)) for label, values in rows.items()),
+        tuple(line(label, RATIOS, np.sqrt(values)) for label, values in rows.items()),
         x_scale="log",
         y_scale="log",
         about={"beta1": beta1, "beta2": 0.9, "sigma": 1.0, "lanes": 2048},
@@ -179,10 +180,10 @@ def _denominators(beta1: float) -> Curves:
 
 def _factors() -> Curves:
     gradients = [Gaussian(r, 1.0) for r in RATIOS]
-    lines = [_line("as printed", [g.printed_factor() for g in gradients])]
+    lines = [line("as printed", RATIOS, [g.printed_factor() for g in gradients])]
     for beta1 in (0.9, 0.5):
         values = [g.factor(beta1) for g in gradients]
-        lines.append(_line(f"corrected, β1 = {beta1}", values))
+        lines.append(line(f"corrected, β1 = {beta1}", RATIOS, values))
     return Curves(
         "constants",
         "uncentered over centered denominator",
@@ -193,7 +194,3 @@ def _factors() -> Curves:
         y_scale="log",
         about={"sigma": 1.0, "eps": 0.0},
     )
-
-
-def _line(label: str, y: Any) -> Line:
-    return Line(label, RATIOS, tuple(map(float, y)))

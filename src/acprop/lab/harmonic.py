@@ -7,18 +7,14 @@ apart: that of the expression, which `expression_error` has without any cancella
 and that of adding ten million float64 numbers, which for large N is the larger one.
 """
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
-
 import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from acprop.records import Curves, Line
-
-Floats = NDArray[np.float64]
+from acprop.lab.arrays import Floats
+from acprop.lab.lines import line
+from acprop.records import Curves
 
 ETAS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 0.999)  # "from 0.5 to 0.999"
 SIZES = tuple(round(10 ** (e / 4)) for e in range(12, 29))  # "10³ to 10⁷, log-grid"
@@ -40,7 +36,7 @@ def _check(eta: float) -> None:
 
 
 def expression_error(eta: float, n: float, *, terms: int = 3) -> float:
-    """What the expression has too much, by the next terms of Euler and Maclaurin.
+    """By how much the expression is too large: the next terms of Euler and Maclaurin.
 
         (η/12)·n^(-η-1) - η(η+1)(η+2)/720·n^(-η-3) + …
 
@@ -102,15 +98,15 @@ def records() -> list[Curves]:
     about = {"etas": list(ETAS), "sizes": list(SIZES)}
     exact = {eta: sums(eta, SIZES) for eta in ETAS}
     errors = {eta: np.array([expression_error(eta, n) for n in SIZES]) for eta in ETAS}
-    by_n = tuple(_line(f"η = {eta}", SIZES, errors[eta]) for eta in ETAS)
-    relative = tuple(_line(f"η = {e}", SIZES, errors[e] / exact[e]) for e in ETAS)
+    by_n = tuple(line(f"η = {eta}", SIZES, errors[eta]) for eta in ETAS)
+    relative = tuple(line(f"η = {e}", SIZES, errors[e] / exact[e]) for e in ETAS)
     fine = tuple(float(e) for e in np.linspace(0.5, 0.999, 100))
     by_eta = tuple(
-        _line(f"N = 10^{power}", fine, [expression_error(e, 10.0**power) for e in fine])
+        line(f"N = 10^{power}", fine, [expression_error(e, 10.0**power) for e in fine])
         for power in (3, 4, 5, 6, 7)
     )
     rounding = tuple(
-        _line(f"η = {e}", SIZES, np.abs(naive_sums(e, SIZES) - exact[e]))
+        line(f"η = {e}", SIZES, np.abs(naive_sums(e, SIZES) - exact[e]))
         for e in (0.5, 0.9)
     )
     panels = (
@@ -132,7 +128,3 @@ def records() -> list[Curves]:
         )
         for title, x_label, y_label, lines in panels
     ]
-
-
-def _line(label: str, x: Sequence[float], y: Sequence[float] | Floats) -> Line:
-    return Line(label, tuple(map(float, x)), tuple(map(float, y)))

@@ -16,20 +16,15 @@ as a logarithm: β^P underflows, and g - m cancels where the state has settled (
 same sums as plain numbers, for planes on which nothing underflows.
 """
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from acprop.lab.arrays import Array
 from acprop.lab.problems import Problem
 
 # Below it a product of what a drift multiplies might lose digits.
 SMALLEST = 1e-280
-
-# A float64 array or a number. Any: numpy's own stubs cannot say "either".
-Array = Any
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,32 +61,32 @@ def limits(problem: Problem, beta1: Array, beta2: Array) -> Limits:
 
 def mean(problem: Problem, beta1: Array) -> Array:
     """m at every phase."""
-    walk = _Walk(problem, _open_unit("beta1", beta1))
-    m = np.empty((walk.P, *np.shape(beta1)))
-    for i in range(walk.n):
-        where, j = walk.phases(i, np.ndim(beta1))
-        m[where] = walk.c + walk.after[i] * walk.beta1**j
+    impulses = _Impulses(problem, _open_unit("beta1", beta1))
+    m = np.empty((impulses.P, *np.shape(beta1)))
+    for i in range(impulses.n):
+        where, j = impulses.phases(i, np.ndim(beta1))
+        m[where] = impulses.c + impulses.after[i] * impulses.beta1**j
     return m
 
 
 def log_uncentered(problem: Problem, beta2: Array) -> Array:
     """log v at every phase."""
     beta2 = _open_unit("beta2", beta2)
-    walk = _Walk(problem, np.float64(0.5))  # any: v does not know m
+    impulses = _Impulses(problem, np.float64(0.5))  # any β1: v does not depend on m
     with np.errstate(divide="ignore"):  # a gradient of 0
-        log_g2 = 2 * np.log(np.abs(problem.cycle[list(walk.at)]))
-        log_c2 = np.full(walk.n, 2 * np.log(np.abs(problem.rest)))
-    return _settled(walk, np.log(beta2), log_g2, log_c2, np.float64(0.0))
+        log_g2 = 2 * np.log(np.abs(problem.cycle[list(impulses.at)]))
+        log_c2 = np.full(impulses.n, 2 * np.log(np.abs(problem.rest)))
+    return _settled(impulses, np.log(beta2), log_g2, log_c2, np.float64(0.0))
 
 
 def log_centered(problem: Problem, beta1: Array, beta2: Array) -> Array:
     """log s at every phase; β1 and β2 broadcast."""
     beta1, beta2 = _open_unit("beta1", beta1), _open_unit("beta2", beta2)
-    walk, log_beta1 = _Walk(problem, beta1), np.log(beta1)
+    impulses, log_beta1 = _Impulses(problem, beta1), np.log(beta1)
     with np.errstate(divide="ignore"):  # a residual of 0
-        log_u2 = 2 * (np.log(np.abs(walk.after)) + log_beta1)
-        log_r2 = 2 * (np.log(np.abs(walk.surprise)) + log_beta1)
-    return _settled(walk, np.log(beta2), log_r2, log_u2, 2 * log_beta1)
+        log_u2 = 2 * (np.log(np.abs(impulses.after)) + log_beta1)
+        log_r2 = 2 * (np.log(np.abs(impulses.surprise)) + log_beta1)
+    return _settled(impulses, np.log(beta2), log_r2, log_u2, 2 * log_beta1)
 
 
 def second_moment(
@@ -99,15 +94,15 @@ def second_moment(
 ) -> Array | None:
     """s or v at every phase; None where one is too small for float64."""
     beta1, beta2 = _open_unit("beta1", beta1), _open_unit("beta2", beta2)
-    walk = _Walk(problem, beta1 if centered else np.float64(0.5))
+    impulses = _Impulses(problem, beta1 if centered else np.float64(0.5))
     if centered:
-        first, rest = (beta1 * walk.surprise) ** 2, (beta1 * walk.after) ** 2
+        first, rest = (beta1 * impulses.surprise) ** 2, (beta1 * impulses.after) ** 2
     else:
-        first = problem.cycle[list(walk.at)] ** 2
-        rest = np.full(walk.n, problem.rest**2)
+        first = problem.cycle[list(impulses.at)] ** 2
+        rest = np.full(impulses.n, problem.rest**2)
     shape = np.broadcast_shapes(np.shape(beta1), np.shape(beta2))
     y = _settled_plain(
-        walk,
+        impulses,
         np.broadcast_to(beta2, shape if centered else np.shape(beta2)),
         first,
         rest,
@@ -123,7 +118,7 @@ def _open_unit(name: str, beta: Array) -> Array:
     return beta
 
 
-class _Walk:
+class _Impulses:
     """How m goes round: where the impulses are, and u before and after each."""
 
     def __init__(self, problem: Problem, beta1: Array) -> None:
@@ -163,7 +158,11 @@ class _Walk:
 
 
 def _settled(
-    walk: _Walk, log_beta2: Array, log_first: Any, log_rest: Any, log_ratio: Array
+    impulses: _Impulses,
+    log_beta2: Array,
+    log_first: Array,
+    log_rest: Array,
+    log_ratio: Array,
 ) -> Array:
     """log y of y_t = β2·y_{t-1} + (1 - β2)·w_t, where w is periodic.
 
@@ -173,8 +172,8 @@ def _settled(
     shape = np.broadcast_shapes(np.shape(log_beta2), np.shape(log_ratio))
     ndim = len(shape)
     own: list[Array] = []  # what a segment itself adds, at each of its phases
-    for i in range(walk.n):
-        _, j = walk.phases(i, ndim)
+    for i in range(impulses.n):
+        _, j = impulses.phases(i, ndim)
         first = j * log_beta2 + log_first[i]
         own.append(
             log_gain
@@ -182,35 +181,35 @@ def _settled(
         )
     # once round: what all segments leave at the end of the last
     total = np.full(shape, -np.inf)
-    for part, gap in zip(own, walk.gaps, strict=True):
+    for part, gap in zip(own, impulses.gaps, strict=True):
         total = np.logaddexp(total + gap * log_beta2, part[-1])
-    y = total - np.log(-np.expm1(walk.P * log_beta2))
-    out = np.empty((walk.P, *shape))
-    for i in range(walk.n):
-        where, j = walk.phases(i, ndim)
+    y = total - np.log(-np.expm1(impulses.P * log_beta2))
+    out = np.empty((impulses.P, *shape))
+    for i in range(impulses.n):
+        where, j = impulses.phases(i, ndim)
         out[where] = np.logaddexp((j + 1) * log_beta2 + y, own[i])
         y = out[where[-1]]
     return out
 
 
 def _settled_plain(
-    walk: _Walk, beta2: Array, first: Any, rest: Any, ratio: Array
+    impulses: _Impulses, beta2: Array, first: Array, rest: Array, ratio: Array
 ) -> Array:
     """The same without logarithms."""
-    longest = max(walk.gaps)
+    longest = max(impulses.gaps)
     power = _powers(beta2, longest + 1)
     sums = _sums(power, ratio, longest)
     own = [
         (1 - beta2) * (power[:gap] * first[i] + rest[i] * sums[:gap])
-        for i, gap in enumerate(walk.gaps)
+        for i, gap in enumerate(impulses.gaps)
     ]
     total = np.zeros(np.shape(beta2))
-    for part, gap in zip(own, walk.gaps, strict=True):
+    for part, gap in zip(own, impulses.gaps, strict=True):
         total = total * power[gap] + part[-1]
-    y = total / -np.expm1(walk.P * np.log(beta2))
-    out = np.empty((walk.P, *np.shape(beta2)))
-    for i, gap in enumerate(walk.gaps):
-        where, _ = walk.phases(i, 0)
+    y = total / -np.expm1(impulses.P * np.log(beta2))
+    out = np.empty((impulses.P, *np.shape(beta2)))
+    for i, gap in enumerate(impulses.gaps):
+        where, _ = impulses.phases(i, 0)
         out[where] = power[1 : gap + 1] * y + own[i]
         y = out[where[-1]]
     return out
@@ -251,5 +250,6 @@ def _log_sum(j: Array, log_a: Array, log_b: Array) -> Array:
     high = np.maximum(log_a, log_b)
     delta = np.abs(log_a - log_b)
     with np.errstate(divide="ignore", invalid="ignore"):
-        quotient = np.where(delta > 0, np.expm1(-j * delta) / np.expm1(-delta), j)
+        quotient = np.expm1(-j * delta) / np.expm1(-delta)
+        np.copyto(quotient, j, where=delta == 0)
         return np.log(quotient) + (j - 1) * high

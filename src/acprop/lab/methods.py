@@ -1,4 +1,4 @@
-"""The methods the laboratory compares, by name: the family, and four outside it.
+"""The methods the laboratory compares, by name: the family, and three outside it.
 
 Each takes a gradient and gives a direction; the caller moves x_t = x_{t-1} - α_t·d_t.
 The family is `acprop.reference`. The others have no fine print, so no convention:

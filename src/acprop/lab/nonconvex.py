@@ -13,18 +13,14 @@ waves: 2·|sin a·sin b| ≤ sin² a + sin² b and sin² ≤ 2·(1 - cos) give t
 of its Hessian sum to at most 1 + 4·¼.
 """
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from acprop.lab.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +31,7 @@ class Noise:
     rademacher  ±scale, each element by itself
     uniform     uniform on ±scale, each element by itself
     skewed      each element 9·scale with probability 1/10, else -scale
-    dropout     ±∇f(x), one sign for all: the gradient comes twofold or not at all
+    dropout     ±∇f(x), one sign for all elements: the gradient is doubled or 0
     """
 
     kind: Literal["none", "rademacher", "uniform", "skewed", "dropout"] = "none"

@@ -1,17 +1,13 @@
-"""The appendix's formulas as printed, right or wrong, to be held against `limits`.
+"""The appendix's formulas as printed, right or wrong, to be compared with `limits`.
 
 Section A.1 (dense) takes the residual against m_{t-1}; Algorithm 2 takes m_t, which
 makes s smaller by β1². Section A.2 (sparse) goes forward with m_{t-1} and backward with
-m_t. `docs/errata.md` lists the slips. Phases are offsets from kP: 0, 1 … or -1, -2 …
+m_t. `docs/errata.md` lists the errors. Phases are offsets from kP: 0, 1 … or -1, -2 …
 """
-
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
-from typing import Any
 
 import numpy as np
 
-Array = Any
+from acprop.lab.arrays import Array
 
 
 def dense_mean_after(k: int, P: int, beta1: Array) -> Array:

@@ -4,10 +4,11 @@ The loss of step t is f_t(x) = c_t·x, so its gradient c_t does not depend on x,
 repeats with period P. What the optimizer should do is given by the sum over a period.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+
+from acprop.lab.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,7 +19,7 @@ class Problem:
     """
 
     name: str
-    cycle: NDArray[np.float64]
+    cycle: Floats
     rest: float
     lo: float
     hi: float
@@ -71,9 +72,10 @@ def sparse(period: int) -> Problem:
 PERIODIC = {"dense": dense, "sparse": sparse}
 
 
-def periodic(name: str, period: int) -> Problem:
-    """Find a periodic problem by its name."""
+def periodic(name: str, period: int, *, x0: float | None = None) -> Problem:
+    """Find a periodic problem by its name; x0: where it starts, if not at its own."""
     if name not in PERIODIC:
         known = ", ".join(PERIODIC)
         raise ValueError(f"problem must be one of {known}, got {name}")
-    return PERIODIC[name](period)
+    found = PERIODIC[name](period)
+    return found if x0 is None else replace(found, x0=x0)

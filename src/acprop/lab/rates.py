@@ -13,26 +13,27 @@ and forgets. It is a mean over seeds before it is a slope, as the log of one see
 is biased; its interval is the jackknife's.
 """
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import stats
+from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 
+from acprop.lab.arrays import Floats, Ints
 from acprop.lab.descent import Settings, Walk, walk
+from acprop.lab.lines import horizons, line
 from acprop.lab.methods import method
 from acprop.lab.nonconvex import NonConvex, problem
 from acprop.records import Curves, Line
 
+_stats: Any = stats  # its types are unknown to pyright
+
 ASYNC = ("acprop", "adashift")
 SYNC = ("adam", "rmsprop", "adabelief")
-# An asynchronous method, and what differs from it in nothing but the delay.
+# An asynchronous method, and the one that differs from it only in the delay.
 TWINS = (("acprop", "rmsprop-centered"), ("adashift", "rmsprop"))
 # ε large enough that the first step, α0·g/ε, does not leave the basin; β2 small enough
 # that s forgets the slope of the start within the first tenth of the run.
@@ -92,7 +93,7 @@ def student(values: Sequence[float], *, confidence: float = 0.95) -> Interval:
     if n < 2:
         raise ValueError(f"values must be 2 or more for an interval, got {n}")
     mean, s = float(np.mean(values)), float(np.std(values, ddof=1))
-    t = float(stats.t.ppf((1 + confidence) / 2, n - 1))
+    t = float(_stats.t.ppf((1 + confidence) / 2, n - 1))
     half = t * s / math.sqrt(n)
     return Interval(mean, mean - half, mean + half)
 
@@ -103,23 +104,27 @@ def difference(first: Slope, second: Slope) -> Interval:
     return student([a - b for a, b in pairs])
 
 
-def horizons(steps: int, *, n: int = 16) -> NDArray[np.int64]:
-    """Where the average is read: the last tenth-to-one of the run, evenly in log T."""
+def fitted_horizons(steps: int, *, n: int = 16) -> Ints:
+    """The horizons a slope is fitted to: from a tenth of the run to its end."""
     if steps < 20:
         raise ValueError(f"steps must be 20 or more to fit a slope, got {steps}")
-    return np.unique(np.geomspace(steps / 10, steps, n).round().astype(np.int64))
+    return horizons(steps / 10, steps, n)
 
 
 def slopes(run: Walk) -> tuple[float, ...]:
     """The least-squares slope of log y over log T, for each seed."""
-    T = horizons(len(run.squared))
-    fit = np.polyfit(np.log(T), np.log(run.averages[T - 1]), 1)
-    return tuple(float(v) for v in fit[0])
+    T = fitted_horizons(len(run.squared))
+    return tuple(map(float, _fit(T, run.averages[T - 1])))
+
+
+def _fit(x: Floats | Ints, y: Floats) -> Floats:
+    """The least-squares slope of log y over log x, for each column of y."""
+    return np.asarray(np.polyfit(np.log(x), np.log(y), 1)[0], np.float64)
 
 
 def local_slopes(run: Walk) -> tuple[float, ...]:
     """Pseudo-values n·slope - (n - 1)·(slope without seed i), for each seed i."""
-    edges = horizons(len(run.squared), n=9)
+    edges = fitted_horizons(len(run.squared), n=9)
     t = np.sqrt(edges[:-1] * edges[1:])
     blocks = np.array(
         [run.squared[a:b].mean(axis=0) for a, b in pairwise(edges.tolist())]
@@ -128,9 +133,9 @@ def local_slopes(run: Walk) -> tuple[float, ...]:
     if n < 2:
         raise ValueError(f"seeds must be 2 or more for a local slope, got {n}")
     total = np.sum(blocks, axis=1, keepdims=True)
-    without = np.polyfit(np.log(t), np.log((total - blocks) / (n - 1)), 1)[0]
-    whole = np.polyfit(np.log(t), np.log(total / n), 1)[0]
-    return tuple(float(v) for v in n * whole - (n - 1) * without)
+    without = _fit(t, (total - blocks) / (n - 1))
+    whole = _fit(t, total / n)
+    return tuple(map(float, n * whole - (n - 1) * without))
 
 
 def rates(
@@ -158,10 +163,8 @@ def records() -> list[Curves]:
 
 
 def _line(name: str, run: Walk) -> Line:
-    n = len(run.squared)
-    T = np.unique(np.geomspace(1, n, 60).round().astype(np.int64))
-    y = np.mean(run.averages[T - 1], axis=1)
-    return Line(name, tuple(map(float, T)), tuple(map(float, y)))
+    T = horizons(1, len(run.squared), 60)
+    return line(name, T, np.mean(run.averages[T - 1], axis=1))
 
 
 def _panel(p: NonConvex, settings: Settings, lines: list[Line]) -> Curves:

@@ -4,10 +4,10 @@ Two verdicts for every cell. The paper's (Fig. 1): run 10⁴ steps with six init
 learning rates; converged if for one of them the mean of |x - x*| over the last 1000
 steps is below 0.01. And the exact one: the sign of the drift as t → ∞.
 
-They may differ in two ways. Not there yet, though the drift is right: "undecided" at
-this horizon. There now, though the drift is wrong: `surprises` names such cells. On
-the dense problem there can be none, x0 = 0 being far from x*; on the sparse problem a
-step small enough to oscillate near the left end for the whole run makes them.
+They may differ in two ways. If the drift is right but x is not there yet, the cell is
+"undecided" at this horizon. If the drift is wrong but x is there now, `surprises` lists
+the cell. The dense problem has no such cells, because x0 = 0 is far from x*. The sparse
+problem has some: a small step oscillates near the left end during the whole run.
 """
 
 import os
@@ -18,10 +18,11 @@ from itertools import product
 
 import numpy as np
 
+from acprop.lab.arrays import Floats
 from acprop.lab.drift import drift
 from acprop.lab.methods import Method
 from acprop.lab.problems import Problem, periodic
-from acprop.lab.simulate import Engine, Floats, Sweep, distances
+from acprop.lab.simulate import Engine, Sweep, distances
 from acprop.records import Cell, Region
 
 CONVERGED = 0.01  # Fig. 1: "the average distance … is below 0.01"
@@ -36,7 +37,7 @@ def regions(
     engine: Engine = "auto",
 ) -> list[Region]:
     """One region for each method of the sweep."""
-    problems = [_start_at(periodic(problem, P), x0) for P in periods]
+    problems = [periodic(problem, P, x0=x0) for P in periods]
     if not (problems and sweep.beta2 and sweep.alpha0 and sweep.methods):
         raise ValueError("periods, beta2, alpha0 and optimizers must not be empty")
     return [
@@ -78,10 +79,6 @@ def drifts(problems: Sequence[Problem], sweep: Sweep, method: Method) -> Floats:
     # numpy lets go of the interpreter's lock in its long loops
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return np.stack(list(pool.map(one, problems)))
-
-
-def _start_at(problem: Problem, x0: float | None) -> Problem:
-    return problem if x0 is None else replace(problem, x0=x0)
 
 
 def _region(

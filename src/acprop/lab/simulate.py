@@ -12,15 +12,15 @@ from itertools import repeat
 from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acprop import native
-from acprop.lab.methods import Method, advance
+from acprop.lab.arrays import Floats
+from acprop.lab.methods import Method
 from acprop.lab.problems import Problem
-from acprop.reference import Hyper, State
+from acprop.lab.steps import iterate
+from acprop.reference import Hyper
 from acprop.rule import PAPER, Convention, Rule
 
-Floats = NDArray[np.float64]
 Engine = Literal["auto", "numpy", "native"]
 
 
@@ -32,7 +32,7 @@ class Sweep:
     tail: over how many of the last steps the distance is averaged.
     eps: None takes the convention's own, or the method's if it has no conventions.
     kick: False keeps x where it is while s has seen nothing. Algorithm 2 divides by √ε
-        there, which throws x to an end.
+        there, which moves x to an end of its interval.
     """
 
     methods: tuple[Method, ...]
@@ -104,14 +104,22 @@ def _distances_numpy(
     alpha0 = np.array(sweep.alpha0)[:, None, None]
     beta2 = np.array(sweep.beta2)
     h = Hyper(beta1=sweep.beta1, beta2=beta2, eps=sweep.eps, axis=())
-    state = State()
-    x = np.full((len(sweep.alpha0), len(problems), len(beta2)), first.x0)
-    far = np.zeros_like(x)
-    for t in range(1, sweep.steps + 1):
-        g = cycles[starts + t % periods][:, None]
-        state, d = advance(method, sweep.convention, state, g, h, kick=sweep.kick)
-        x = np.clip(x - alpha0 * (t**-sweep.eta * d), first.lo, first.hi)
-        if t > sweep.steps - sweep.tail:
+    x0 = np.full((len(sweep.alpha0), len(problems), len(beta2)), first.x0)
+    far = np.zeros_like(x0)
+    for step, x in iterate(
+        method,
+        sweep.convention,
+        h,
+        lambda t, _: cycles[starts + t % periods][:, None],
+        steps=sweep.steps,
+        x0=x0,
+        alpha0=alpha0,
+        eta=sweep.eta,
+        lo=first.lo,
+        hi=first.hi,
+        kick=sweep.kick,
+    ):
+        if step.t > sweep.steps - sweep.tail:
             far += np.abs(x - first.x_star)
     return far / sweep.tail
 
@@ -219,11 +227,19 @@ def trajectory(
     # A sweep of one, for its checks.
     Sweep((method,), beta1, (beta2,), (alpha0,), eps=eps, steps=steps, tail=1, eta=eta)
     h = Hyper(beta1=beta1, beta2=beta2, eps=eps, axis=())
-    state, x = State(), source.x0
     kept = np.empty((5, steps))
-    for t in range(1, steps + 1):
-        g = source.gradient(t, x)
-        state, d = advance(method, convention, state, g, h, kick=kick)
-        x = min(max(x - alpha0 * t**-eta * float(d), source.lo), source.hi)
-        kept[:, t - 1] = x, g, d, state.m, state.s
+    for step, x in iterate(
+        method,
+        convention,
+        h,
+        source.gradient,
+        steps=steps,
+        x0=source.x0,
+        alpha0=alpha0,
+        eta=eta,
+        lo=source.lo,
+        hi=source.hi,
+        kick=kick,
+    ):
+        kept[:, step.t - 1] = x, step.g, step.d, step.after.m, step.after.s
     return Trajectory(*kept)

@@ -4,32 +4,30 @@
              -x    with probability (P - δ)/(P + 1)          x in [-1, 1], x* = -1
 
 The expected gradient is δ > 0 and its second moment P + δ·(P - 1). An asynchronous
-denominator knows nothing of g_t, so inside the interval the expected move is exactly
--α_t·δ/den_t. On the border the projection has its say, and it can reverse the sign.
+denominator does not depend on g_t, so inside the interval the expected move is exactly
+-α_t·δ/den_t. At the border the projection changes it, and can reverse its sign.
 """
-
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from acprop.lab.arrays import Floats, Ints
+from acprop.lab.lines import line
 from acprop.lab.methods import Method, advance, method
+from acprop.lab.steps import feed, iterate
 from acprop.records import Curves, Line
 from acprop.reference import Hyper, State
 from acprop.rule import PAPER, Convention
 
-Floats = NDArray[np.float64]
 LO, HI, X0, X_STAR = -1.0, 1.0, 0.0, -1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Stochastic:
-    """delta: the expected gradient. Both outcomes must be possible, and x* be -1."""
+    """delta: the expected gradient, above 0, so that x* is -1, and below P."""
 
     period: int
     delta: float
@@ -102,7 +100,7 @@ class Trial:
 def distances(problem: Stochastic, trial: Trial, name: str = "acprop") -> Floats:
     """The mean of |x - x*| over the last steps: [alpha0, beta2, seed]."""
     far: Any = 0.0
-    for t, x in _walk(problem, trial, method(name)):
+    for t, x in _run(problem, trial, method(name)):
         if t > trial.steps - trial.tail:
             far = far + np.abs(x - X_STAR)
     return far / trial.tail
@@ -110,25 +108,37 @@ def distances(problem: Stochastic, trial: Trial, name: str = "acprop") -> Floats
 
 def trajectories(
     problem: Stochastic, trial: Trial, name: str = "acprop", *, every: int = 1
-) -> tuple[NDArray[np.int64], Floats]:
+) -> tuple[Ints, Floats]:
     """Every so many steps: t, and x as [t, alpha0, beta2, seed]."""
-    kept = [(t, x) for t, x in _walk(problem, trial, method(name)) if t % every == 0]
+    kept = [(t, x) for t, x in _run(problem, trial, method(name)) if t % every == 0]
     return np.array([t for t, _ in kept]), np.stack([x for _, x in kept])
 
 
-def _walk(
+def _run(
     problem: Stochastic, trial: Trial, method: Method
 ) -> Iterator[tuple[int, Floats]]:
+    """t, and x after step t as [alpha0, beta2, seed]."""
+    gradients = _gradients(problem, trial)
+    moves = iterate(
+        method,
+        trial.convention,
+        trial.hyper,
+        lambda _t, _x: next(gradients),
+        steps=trial.steps,
+        x0=np.full((len(trial.alpha0), len(trial.beta2), trial.seeds), X0),
+        alpha0=np.array(trial.alpha0)[:, None, None],
+        eta=trial.eta,
+        lo=LO,
+        hi=HI,
+    )
+    return ((step.t, x) for step, x in moves)
+
+
+def _gradients(problem: Stochastic, trial: Trial) -> Iterator[Floats]:
+    """One for each step and seed, the same for every method and β2."""
     rng = np.random.default_rng(trial.seed)
-    lanes = (len(trial.beta2), trial.seeds)
-    alpha0 = np.array(trial.alpha0)[:, None, None]
-    state, h = State(), trial.hyper
-    x = np.full((len(trial.alpha0), *lanes), X0)
-    for t in range(1, trial.steps + 1):
-        g = problem.draw(rng, (1, trial.seeds))
-        state, d = advance(method, trial.convention, state, g, h)
-        x = np.clip(x - alpha0 * (t**-trial.eta * d), LO, HI)
-        yield t, x
+    for _ in range(trial.steps):
+        yield problem.draw(rng, (1, trial.seeds))
 
 
 def expected_move(
@@ -142,7 +152,7 @@ def expected_move(
 ) -> Any:
     """E[x_t - x_{t-1} | past], by going through both outcomes of the next gradient.
 
-    x: None forgets the interval; a number says where x_{t-1} stands in it.
+    x: where x_{t-1} is in the interval; None means that there is no interval.
     """
     total: Any = 0.0
     for g, chance in problem.outcomes:
@@ -155,12 +165,11 @@ def expected_move(
 
 def states(problem: Stochastic, trial: Trial, name: str = "acprop") -> Iterator[State]:
     """The states of a run, one after each step, with lanes [beta2, seed]."""
-    rng = np.random.default_rng(trial.seed)
-    state = State()
-    for _ in range(trial.steps):
-        g = problem.draw(rng, (1, trial.seeds)) + np.zeros((len(trial.beta2), 1))
-        state, _ = advance(method(name), trial.convention, state, g, trial.hyper)
-        yield state
+    gradients = (
+        g + np.zeros((len(trial.beta2), 1)) for g in _gradients(problem, trial)
+    )
+    steps = feed(method(name), trial.convention, trial.hyper, gradients)
+    return (step.after for step in steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +185,11 @@ class Drift:
 
 def drift(problem: Stochastic, trial: Trial, name: str) -> Drift:
     """Average -d_t over the last trial.tail steps, independently for each seed."""
-    rng = np.random.default_rng(trial.seed)
-    state = State()
     total: Any = 0.0
-    for t in range(1, trial.steps + 1):
-        g = problem.draw(rng, (1, trial.seeds))
-        state, d = advance(method(name), trial.convention, state, g, trial.hyper)
-        if t > trial.steps - trial.tail:
-            total = total - d
+    gradients = _gradients(problem, trial)
+    for step in feed(method(name), trial.convention, trial.hyper, gradients):
+        if step.t > trial.steps - trial.tail:
+            total = total - step.d
     mean = total / trial.tail
     error = mean.std(axis=1, ddof=1) / np.sqrt(trial.seeds)
     return Drift(mean.mean(axis=1), error)
@@ -199,7 +205,7 @@ def hover(problem: Stochastic) -> float:
     """
     (P, down), (_, up) = problem.outcomes
     low, high = 1.0, 1 / up
-    # The equation's left side less 1 starts at 0, falls, and comes back: bisect.
+    # The left side of the equation starts at 1, falls, and comes back to 1: bisect.
     low = max(low, (P * down / up) ** (1 / (P + 1)))
     for _ in range(200):
         z = (low + high) / 2
@@ -256,7 +262,7 @@ def _trajectories(problem: Stochastic) -> Curves:
     for name in OPTIMIZERS:
         t, x = trajectories(problem, trial, name, every=20)
         mean = x.mean(axis=-1)[:, 0, 0]
-        lines.append(Line(name, tuple(map(float, t)), tuple(map(float, mean))))
+        lines.append(line(name, t, mean))
     return Curves(
         "stochastic",
         f"x, mean of {trial.seeds} runs, P = {problem.period}, β2 = 0.9",
@@ -275,7 +281,7 @@ def _by_beta2(problem: Stochastic) -> Curves:
             table = distances(problem, replace(trial, beta1=beta1), name)
             best = table.mean(axis=-1).min(axis=0)
             label = f"{name}, β1 = {beta1}"
-            lines.append(Line(label, BETA2, tuple(map(float, best))))
+            lines.append(line(label, BETA2, best))
     return Curves(
         "stochastic",
         f"distance of the last {trial.tail} steps, best α0, P = {problem.period}",

@@ -1,6 +1,6 @@
 """Trajectories and second moments of single runs, as records."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import inf
@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from acprop.lab import absolute, stochastic
+from acprop.lab.arrays import Floats
 from acprop.lab.limits import limits
+from acprop.lab.lines import every, thinned
 from acprop.lab.methods import Method, method
 from acprop.lab.problems import PERIODIC, Problem, dense, periodic, sparse
 from acprop.lab.simulate import Source, Trajectory, trajectory
-from acprop.lab.stochastic import Stochastic
 from acprop.records import Curves, Line
 from acprop.rule import PAPER, Convention, Rule
 from acprop.rule import convention as find_convention
-
-POINTS = 2000  # more than a figure can show
 
 
 def delayed(name: str, delay: int | None) -> Method:
@@ -36,21 +36,6 @@ def delayed(name: str, delay: int | None) -> Method:
     )
 
 
-def every(steps: int) -> int:
-    """Keep one step in so many."""
-    return max(1, -(-steps // POINTS))
-
-
-def line(label: str, y: Iterable[float], stride: int, first: int = 1) -> Line:
-    """A curve over the step t: the first hundred whole, then one step in `stride`."""
-    kept = [
-        (float(first + i), float(value))
-        for i, value in enumerate(y)
-        if i < 100 or i % stride == 0
-    ]
-    return Line(label, tuple(t for t, _ in kept), tuple(value for _, value in kept))
-
-
 def runs(
     problem: Problem,
     labelled: dict[str, Method],
@@ -63,7 +48,9 @@ def runs(
     """x over the steps, one curve for each method."""
     stride = every(settings["steps"])
     lines = tuple(
-        line(label, trajectory(problem, m, convention=convention, **settings).x, stride)
+        thinned(
+            label, trajectory(problem, m, convention=convention, **settings).x, stride
+        )
         for label, m in labelled.items()
     )
     about = {
@@ -84,7 +71,9 @@ def over_a_few_periods(
     stop = start + n * P + 1
     # t = kP is the first point shown, index kP - 1
     lines = tuple(
-        line(label, series[start - 1 : stop - 1] / np.max(np.abs(series)), 1, first=0)
+        thinned(
+            label, series[start - 1 : stop - 1] / np.max(np.abs(series)), 1, first=0
+        )
         for label, series in (("s_t", run.s), ("g_t", run.g))
     )
     about = {"problem": problem.name, "period": P, "from step": start}
@@ -96,7 +85,7 @@ def sparse_moments(P: int, beta1: float, beta2: float) -> Curves:
     state = limits(sparse(P), beta1, beta2)
     twice = [t % P for t in range(2 * P + 1)]
     lines = tuple(
-        line(label, values[twice], 1, first=0)
+        thinned(label, values[twice], 1, first=0)
         for label, values in (("v_t (AdaShift)", state.v), ("s_t (ACProp)", state.s))
     )
     return Curves(
@@ -127,8 +116,8 @@ def delays(problem: Problem, ns: Sequence[int], **settings: Any) -> Curves:
 def paper_trajectories(kind: str, *, kick: bool) -> Curves:
     """Figs. 2 and 5: the family on a cell where only ACProp's kind converges.
 
-    kick: Algorithm 2's first step divides by √ε and throws x to an end; without it
-        the drift is what one sees.
+    kick: Algorithm 2's first step divides by √ε and moves x to an end of its interval;
+        without it the drift can be seen from the start.
     """
     problem, beta1 = (dense(10), 0.5) if kind == "dense" else (sparse(20), 0.9)
     labels = ("Adam", "RMSProp", "AdaBelief", "ACProp")
@@ -153,7 +142,7 @@ def paper_trajectories(kind: str, *, kick: bool) -> Curves:
 class Absolute:
     """f(x) = |x|, unconstrained."""
 
-    x0: float = 100.0
+    x0: float = absolute.X0
     lo: float = -inf
     hi: float = inf
 
@@ -167,10 +156,10 @@ class Absolute:
 class Drawn:
     """One draw of the stochastic problem, the same for every method."""
 
-    drawn: Any
+    drawn: Floats
     x0: float
-    lo: float = -1.0
-    hi: float = 1.0
+    lo: float = stochastic.LO
+    hi: float = stochastic.HI
 
     def gradient(self, t: int, x: float) -> float:
         """The t-th of the gradients drawn."""
@@ -181,21 +170,20 @@ class Drawn:
 def source(
     name: str, period: int, *, x0: float | None, delta: float, seed: int, steps: int
 ) -> Source:
-    """Find a problem by its name, and put it at x0."""
+    """Find a problem by its name; it starts at x0, or at its own start."""
     if name == "absolute":
         return Absolute() if x0 is None else Absolute(x0)
     if name == "stochastic":
         rng = np.random.default_rng(seed)
-        drawn = Stochastic(period, delta).draw(rng, (steps,))
-        start = 0.0 if x0 is None else x0
-        if not -1 <= start <= 1:
+        drawn = stochastic.Stochastic(period, delta).draw(rng, (steps,))
+        start = stochastic.X0 if x0 is None else x0
+        if not stochastic.LO <= start <= stochastic.HI:
             raise ValueError(f"x0 must be in [-1, 1], got {start:g}")
         return Drawn(drawn, start)
     if name not in PERIODIC:
         known = ", ".join((*PERIODIC, "stochastic", "absolute"))
         raise ValueError(f"problem must be one of {known}, got {name}")
-    found = periodic(name, period)
-    return found if x0 is None else replace(found, x0=x0)
+    return periodic(name, period, x0=x0)
 
 
 def compare(
@@ -227,26 +215,30 @@ def compare(
     varying = [name for name, values in axes.items() if len(values) > 1 or not name]
     lines: list[Line] = []
     for point in product(*axes.values()):
-        m, b1, b2, P, a, spelling = point
+        m, b1, b2, P, a, convention = point
         run = trajectory(
             source(problem, P, x0=x0, delta=delta, seed=seed, steps=steps),
             m,
             beta1=b1,
             beta2=b2,
             alpha0=a,
-            convention=spelling,
+            convention=convention,
             eps=eps,
             steps=steps,
             eta=eta,
         )
-        named = zip(axes, point, strict=True)
-        label = ", ".join(
-            f"{name} = {value:g}" if name.strip() else value.name
-            for name, value in named
-            if name in varying
-        )
-        lines.append(line(label, run.x, every(steps)))
+        named = dict(zip(axes, point, strict=True))
+        label = _label({name: named[name] for name in varying})
+        lines.append(thinned(label, run.x, every(steps)))
     about = {"problem": problem, "steps": steps, "eta": eta, "seed": seed}
     return Curves(
         "trajectory", f"{problem} problem", "step t", "x", tuple(lines), about=about
+    )
+
+
+def _label(values: dict[str, Any]) -> str:
+    """What varies, as text; methods and conventions have a name of their own."""
+    return ", ".join(
+        f"{name} = {value:g}" if name.strip() else value.name
+        for name, value in values.items()
     )

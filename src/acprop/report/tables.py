@@ -21,7 +21,7 @@ from acprop.report.statistics import (
 from acprop.report.studies import StudyRuns, shown_arms
 from acprop.report.style import display
 
-__all__ = ["Table", "study_sentence", "study_table"]
+__all__ = ["Table", "markdown", "study_sentence", "study_table"]
 
 REFERENCE = "acprop"
 NONE = "–"
@@ -70,6 +70,13 @@ def study_table(found: StudyRuns, *, every: bool = False) -> Table:
         rows.append(tuple(row))
     said = display(REFERENCE) if has_reference else ""
     return Table(tuple(columns), tuple(rows), said, chosen_by)
+
+
+def markdown(table: Table) -> str:
+    """The table for a README."""
+    rows = [table.columns, ("---",) * len(table.columns), *table.rows]
+    cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in r] for r in rows]
+    return "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
 
 def study_sentence(found: StudyRuns) -> str:

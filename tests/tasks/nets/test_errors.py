@@ -21,7 +21,12 @@ BAD = [
     ),
     ("mlp", {"n_classes": 1}, ValueError, "n_classes must be 2 or more, got 1"),
     ("mlp", {"n_classes": 2.0}, TypeError, "n_classes must be a whole number, got 2.0"),
-    ("mlp", {"n_classes": True}, TypeError, "n_classes must be a whole number, got True"),
+    (
+        "mlp",
+        {"n_classes": True},
+        TypeError,
+        "n_classes must be a whole number, got True",
+    ),
     (
         "mlp",
         {"image": (28, 28)},

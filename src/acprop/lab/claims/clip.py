@@ -21,18 +21,18 @@ from acprop.lab.claims.grids import (
 )
 from acprop.lab.descent import Settings, walk
 from acprop.lab.drift import drift, log_largest_step
+from acprop.lab.guard.ablation import BETA1, Variant, right_drift
 from acprop.lab.limits import limits
 from acprop.lab.methods import METHODS, method
 from acprop.lab.nonconvex import PROBLEMS
 from acprop.lab.problems import Problem, periodic
 from acprop.lab.regions import regions, share
-from acprop.reference import Hyper, State, step
-from acprop.rule import ACPROP, GUARDED
+from acprop.lab.steps import feed
+from acprop.reference import Hyper
+from acprop.rule import GUARDED
 
 UNBOUND = replace(GUARDED, name="guarded, no bound", clip=None)
 ACPROP_METHOD = METHODS["acprop"]
-LONG_PERIODS = (3, 4, 5, 7, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000)
-LONG_BETA2 = 1 - np.geomspace(0.9, 1e-4, 41)
 
 
 def _problems(kind: str, periods: tuple[int, ...]) -> list[Problem]:
@@ -43,15 +43,16 @@ def _is_bound(
     problem: Problem, beta1: float, beta2: np.ndarray, steps: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """The last step at which the bound acts, and whether it changed a later one."""
-    free, bound = State(), State()
-    h = Hyper(beta1, beta2)
-    last = np.zeros(np.shape(beta2))
-    for t in range(1, steps + 1):
-        g = problem.gradient(t, 0.0)
-        free, u = step(ACPROP, UNBOUND, free, g, h)
-        bound, d = step(ACPROP, GUARDED, bound, g, h)
-        last = np.where(d != u, t, last)
-    return last, np.asarray(bound.s) == np.asarray(free.s)
+    gradients = [problem.gradient(t, 0.0) for t in range(1, steps + 1)]
+    free, bound = (
+        feed(ACPROP_METHOD, convention, Hyper(beta1, beta2), gradients)
+        for convention in (UNBOUND, GUARDED)
+    )
+    last, same = np.zeros(np.shape(beta2)), np.ones(np.shape(beta2), bool)
+    for one, other in zip(free, bound, strict=True):
+        last = np.where(one.d != other.d, one.t, last)
+        same = np.asarray(one.after.s) == np.asarray(other.after.s)
+    return last, same
 
 
 def falls_silent() -> Finding:
@@ -124,38 +125,23 @@ def keeps_the_limit() -> Finding:
 def _differs_in_a_tensor() -> int:
     """Steps of one element alone, and in a tensor with others."""
     problem, h = periodic("dense", 50), Hyper(0.9, 0.5)
-    alone, pair, n = State(), State(), 0
-    for t in range(1, 2001):
-        g, ahead = problem.gradient(t, 0.0), problem.gradient(t + 1, 0.0)
-        alone, d = step(ACPROP, GUARDED, alone, np.array([g]), h)
-        pair, both = step(ACPROP, GUARDED, pair, np.array([g, ahead]), h)
-        n += int(both[0] != d[0])
-    return n
+    g = problem.cycle[np.arange(1, 2002) % problem.period]
+    alone, pair = (
+        feed(ACPROP_METHOD, GUARDED, h, gradients)
+        for gradients in (g[:-1, None], np.stack([g[:-1], g[1:]], axis=1))
+    )
+    return sum(int(a.d[0] != b.d[0]) for a, b in zip(alone, pair, strict=True))
 
 
 def price() -> Finding:
     """The bound held fast where it stands at step t, all else in the limit."""
     shares: dict[str, list[float]] = {}
-    for kind, beta1 in product(("dense", "sparse"), (0.5, 0.9)):
-        shares[f"{kind}, β1 = {beta1}"] = [
-            float(
-                np.mean(
-                    [
-                        drift(
-                            problem,
-                            ACPROP_METHOD,
-                            GUARDED,
-                            beta1=beta1,
-                            beta2=LONG_BETA2,
-                            t=t,
-                        )
-                        > 0
-                        for problem in _problems(kind, LONG_PERIODS)
-                    ]
-                )
-            )
-            for t in (1e4, 1e6, inf)
-        ]
+    for kind in ("dense", "sparse"):
+        by_step = right_drift(Variant("guarded, numerator g", GUARDED), kind)
+        for i, beta1 in enumerate(BETA1):
+            shares[f"{kind}, β1 = {beta1}"] = [
+                of_beta1[i] for of_beta1 in by_step.values()
+            ]
     ran = {
         kind: share(
             regions(

@@ -10,11 +10,13 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import zeta
 
+from acprop.lab.arrays import Floats
 from acprop.lab.bounds import power_sum
 from acprop.lab.claims.claim import Claim, Finding
 from acprop.lab.descent import SECTION_4, preconditioner
 from acprop.lab.methods import advance, method
 from acprop.lab.nonconvex import PROBLEMS, NonConvex, problem
+from acprop.lab.steps import iterate
 from acprop.reference import Hyper, State
 
 ETAS = (0.501, 0.6, 0.75, 1.0)
@@ -128,15 +130,20 @@ def young_step() -> Finding:
 
 def _last_terms(p: NonConvex, beta1: float) -> float:
     """The largest ⟨∇f(x_T), α_T·A_T·m_T⟩ over M_g²·‖α_T·A_T‖₁ along a run."""
-    rng, x, state = np.random.default_rng(0), np.array([p.x0]), State()
-    h, worst = Hyper(beta1, 0.99, 1.0, amsgrad=True, axis=()), -math.inf
-    for t in range(1, 201):
+    rng, x, worst = np.random.default_rng(0), np.array([p.x0]), -math.inf
+    h = Hyper(beta1, 0.99, 1.0, amsgrad=True, axis=())
+
+    def noisy(_: int, x: Floats) -> Floats:
         gradient = p.gradient(x)
-        g = gradient + p.noise.draw(rng, gradient)
-        new, d = advance(method(MEMBER), SECTION_4, state, g, h)
-        A = preconditioner(method(MEMBER), state, new, h) * np.ones(x.shape)
-        worst = max(worst, float(np.sum(gradient * d) / (p.M_g**2 * np.sum(A))))
-        state, x = new, x - 0.5 * t**-0.6 * d
+        return gradient + p.noise.draw(rng, gradient)
+
+    for step, after in iterate(
+        method(MEMBER), SECTION_4, h, noisy, steps=200, x0=x, alpha0=0.5, eta=0.6
+    ):
+        A = preconditioner(method(MEMBER), step.before, step.after, h)
+        term = np.sum(p.gradient(x) * step.d)
+        worst = max(worst, float(term / (p.M_g**2 * np.sum(A * np.ones(x.shape)))))
+        x = after
     return worst
 
 

@@ -18,8 +18,12 @@ from acprop.lab.claims import (
 )
 from acprop.lab.claims.claim import Claim, Finding
 from acprop.lab.gaussian import constant
-from acprop.reference import Hyper, State, step
-from acprop.rule import ACPROP, PAPER
+from acprop.lab.methods import method
+from acprop.lab.steps import feed, final_state
+from acprop.reference import Hyper, State
+from acprop.rule import PAPER
+
+ACPROP = method("acprop")
 
 _NUMERICS = "Appendix C.1, centering does not suffer from numerical issues"
 _REMARK = "Section 4, remark on small s_t, and Appendix C.1"
@@ -29,11 +33,9 @@ _DENSE = "Appendix A.1, last sentence of the proof of Lemma 3.3"
 def _zero_as_printed() -> Finding:
     """A curved function with noise, and s is 0: at the start, and for β1 = 0."""
     rng = np.random.default_rng(0)
-    state, h = State(), Hyper(beta1=0.0, beta2=0.999, axis=())
-    x, start = 1.0, float(state.s)
-    for _ in range(1000):
-        state, _ = step(ACPROP, PAPER, state, x + rng.normal(), h)
-        x *= 0.99
+    h, start = Hyper(beta1=0.0, beta2=0.999, axis=()), float(State().s)
+    gradients = (0.99**t + rng.normal() for t in range(1000))
+    state = final_state(ACPROP, PAPER, h, gradients)
     zero = float(state.s) == 0 and start == 0
     return Finding(
         "fails" if zero else "holds",
@@ -44,13 +46,12 @@ def _zero_as_printed() -> Finding:
 
 
 def _zero() -> Finding:
-    off, s = 0.0, 0.0
+    off = 0.0
     for beta1, beta2 in ((0.9, 0.999), (0.5, 0.9), (0.9, 0.5)):
-        state, h = State(), Hyper(beta1=beta1, beta2=beta2, axis=())
-        for t in range(1, 31):
-            state, _ = step(ACPROP, PAPER, state, 3.0, h)
-            s = float(state.s)
-            off = max(off, abs(s / (9 * constant(beta1, beta2, t)) - 1))
+        h = Hyper(beta1=beta1, beta2=beta2, axis=())
+        for step in feed(ACPROP, PAPER, h, [3.0] * 30):
+            s = float(step.after.s)
+            off = max(off, abs(s / (9 * constant(beta1, beta2, step.t)) - 1))
     late = constant(0.9, 0.999, 10_000)
     return Finding(
         "holds" if off < 1e-9 and late > 0 else "fails",
@@ -62,12 +63,9 @@ def _zero() -> Finding:
 
 def _direction(beta2: float, eps: float, steps: int) -> tuple[float, float]:
     """d_t/g_t after equal gradients, and once more when the gradient turns."""
-    state, h = State(), Hyper(beta1=0.9, beta2=beta2, eps=eps, axis=())
-    d = 0.0
-    for _ in range(steps):
-        state, d = step(ACPROP, PAPER, state, 2.0, h)
-    _, turned = step(ACPROP, PAPER, state, -2.0, h)
-    return float(d) / 2, float(turned) / -2
+    h = Hyper(beta1=0.9, beta2=beta2, eps=eps, axis=())
+    *_, last, turned = feed(ACPROP, PAPER, h, [*[2.0] * steps, -2.0])
+    return float(last.d) / 2, float(turned.d) / -2
 
 
 def _one_over_eps() -> Finding:

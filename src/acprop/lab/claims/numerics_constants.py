@@ -16,8 +16,10 @@ from acprop.lab.gaussian import (
     measure,
     tuned_bound,
 )
-from acprop.reference import Hyper, State, step
-from acprop.rule import ACPROP, OPTAX, PAPER
+from acprop.lab.methods import method
+from acprop.lab.steps import final_state
+from acprop.reference import Hyper
+from acprop.rule import OPTAX, PAPER
 
 _CONSTANTS = "Section 4, constants in the upper bound of regret"
 _REMARK = "Section 4, remark on small s_t"
@@ -148,10 +150,9 @@ def _late() -> Finding:
 
 
 def _drift_limit(beta1: float, change: float) -> float:
-    state, h = State(), Hyper(beta1=beta1, beta2=0.9, eps=0.0, axis=())
-    for t in range(1, 1001):
-        state, _ = step(ACPROP, PAPER, state, change * t, h)
-    return float(state.s)
+    h = Hyper(beta1=beta1, beta2=0.9, eps=0.0, axis=())
+    gradients = (change * t for t in range(1, 1001))
+    return float(final_state(method("acprop"), PAPER, h, gradients).s)
 
 
 def _change_as_printed() -> Finding:

@@ -13,8 +13,8 @@ from acprop.lab.descent import SECTION_4, Settings, walk
 from acprop.lab.methods import advance, method
 from acprop.lab.nonconvex import PROBLEMS, problem
 from acprop.lab.rates import ASYNC
-from acprop.reference import Hyper, State, step
-from acprop.rule import ACPROP, ADASHIFT
+from acprop.lab.steps import feed, final_state
+from acprop.reference import Hyper
 
 
 def _curvature(name: str) -> float:
@@ -22,9 +22,8 @@ def _curvature(name: str) -> float:
 
     Both after the same 20 gradients; g_t is -1 or 2 with equal probability.
     """
-    rng, h, state = np.random.default_rng(0), Hyper(eps=0.1, beta2=0.9), State()
-    for g in rng.normal(size=20):
-        state, _ = advance(method(name), SECTION_4, state, g, h)
+    rng, h = np.random.default_rng(0), Hyper(eps=0.1, beta2=0.9)
+    state = final_state(method(name), SECTION_4, h, rng.normal(size=20))
     low, middle, high = (
         float(advance(method(name), SECTION_4, state, g, h)[1]) for g in (-1, 0.5, 2)
     )
@@ -68,11 +67,9 @@ def lower_constant() -> Finding:
 
 def _sharpest(beta1: float, eps: float) -> float:
     """The least A after a long stay at g = -1 and one g = 1, with β2 = 0."""
-    h, state = Hyper(beta1, 0.0, eps), State()
-    for g in (*[-1.0] * 400, 1.0):
-        state, _ = advance(method("acprop"), SECTION_4, state, g, h)
-    _, d = advance(method("acprop"), SECTION_4, state, 1.0, h)
-    return float(d)
+    gradients = [*[-1.0] * 400, 1.0, 1.0]
+    *_, last = feed(method("acprop"), SECTION_4, Hyper(beta1, 0.0, eps), gradients)
+    return float(last.d)
 
 
 def lower_constant_corrected() -> Finding:
@@ -114,12 +111,12 @@ def upper_constant() -> Finding:
 def _gain(mu: float) -> float:
     """√(max v)/√(max s) over 6000 stationary gradients μ ± 1, β = (0.9, 0.999)."""
     rng, h = np.random.default_rng(0), Hyper(eps=1e-8)
-    states, tops = {ACPROP: State(), ADASHIFT: State()}, {ACPROP: 0.0, ADASHIFT: 0.0}
-    for sign in np.where(rng.random(6000) < 0.5, -1.0, 1.0):
-        for r in states:
-            states[r], _ = step(r, SECTION_4, states[r], mu + sign, h)
-            tops[r] = max(tops[r], float(states[r].s))
-    return math.sqrt(tops[ADASHIFT] / tops[ACPROP])
+    gradients = mu + np.where(rng.random(6000) < 0.5, -1.0, 1.0)
+    v, s = (
+        max(float(step.after.s) for step in feed(method(name), SECTION_4, h, gradients))
+        for name in ("adashift", "acprop")
+    )
+    return math.sqrt(v / s)
 
 
 def _gain_cap(beta1: float, beta2: float) -> float:

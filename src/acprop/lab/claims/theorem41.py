@@ -18,9 +18,10 @@ from acprop.lab.bounds import (
 )
 from acprop.lab.claims.claim import Claim, Finding
 from acprop.lab.descent import SECTION_4, Settings, walk
-from acprop.lab.methods import advance, method
+from acprop.lab.methods import method
 from acprop.lab.nonconvex import PROBLEMS, problem
-from acprop.reference import Hyper, State
+from acprop.lab.steps import iterate
+from acprop.reference import Hyper
 
 ETAS = (0.5, 0.6, 0.75, 0.9, 0.999)
 
@@ -78,12 +79,19 @@ def for_every_run() -> Finding:
         if theorem_41_corrected(c, alpha0=alpha0, eta=0.5, T=T) < 0.9
     )
     right = theorem_41_corrected(c, alpha0=alpha0, eta=0.5, T=T)
-    x, state, total = np.array(p.x0), State(), 0.0
-    for t in range(1, T + 1):
-        gradient = p.gradient(x)
-        total += float(np.sum(gradient**2))
-        state, d = advance(acprop, SECTION_4, state, 0 * gradient, Hyper(eps=eps))
-        x = x - alpha0 * t**-0.5 * d
+    x, total = np.array(p.x0), 0.0
+    for _, after in iterate(
+        acprop,
+        SECTION_4,
+        Hyper(eps=eps),
+        lambda _, x: 0 * p.gradient(x),
+        steps=T,
+        x0=x,
+        alpha0=alpha0,
+        eta=0.5,
+    ):
+        total += float(np.sum(p.gradient(x) ** 2))
+        x = after
     mean = walk(p, acprop, Settings(alpha0, steps=T, eps=eps, seeds=64)).averages[-1]
     return Finding(
         "holds" if total / T <= right else "fails",

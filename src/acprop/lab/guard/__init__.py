@@ -1,0 +1,1 @@
+"""What a step needs a bound for, and what the bound costs."""
