@@ -302,10 +302,10 @@ def test_a_bad_file_is_refused_with_its_name(tmp_path, text, message):
 def test_an_unknown_study_or_scale_is_refused(tmp_path):
     good = shelf(tmp_path, GOOD)
     with pytest.raises(
-        ValueError, match=r"^study must be one of vision/tiny, got foo$"
+        ValueError, match=r"^study must be one of vision/tiny, got 'foo'$"
     ):
         good.study("foo")
-    with pytest.raises(ValueError, match=r"^scale must be one of smoke, got big$"):
+    with pytest.raises(ValueError, match=r"^scale must be one of smoke, got 'big'$"):
         good.study("vision/tiny").planned("big")
 
 

@@ -213,7 +213,7 @@ def test_records_of_two_machines_become_one_page(tmp_path, shelf):
 
 BAD = [
     ("--only vision/foo", "only must be one of lab, vision/tiny, got 'vision/foo'"),
-    ("--only vision/tiny --scale huge", "scale must be one of smoke, got huge"),
+    ("--only vision/tiny --scale huge", "scale must be one of smoke, got 'huge'"),
     ("--jobs 0", "jobs must be 1 or more, got 0"),
 ]
 

@@ -95,7 +95,7 @@ def test_a_method_without_a_preconditioner_is_refused():
         ({"beta2": -0.1}, ValueError, r"^beta2 must be in \[0, 1\), got -0.1$"),
         ({"steps": 0}, ValueError, r"^steps must be 1 or more, got 0$"),
         ({"seeds": 0}, ValueError, r"^seeds must be 1 or more, got 0$"),
-        ({"steps": 1.5}, TypeError, r"^steps must be an int, got 1.5$"),
+        ({"steps": 1.5}, TypeError, r"^steps must be a whole number, got 1.5$"),
         ({"eta": 1.5}, ValueError, r"^eta must be in \[0, 1\], got 1.5$"),
     ],
     ids=str,

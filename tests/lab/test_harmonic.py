@@ -90,7 +90,7 @@ def test_the_expression_in_float64_is_the_printed_one(eta):
 @pytest.mark.parametrize("eta", [0.0, 1.0, -0.5, 1.5])
 @pytest.mark.parametrize("function", [zeta, lambda e: sums(e, (3,))])
 def test_an_eta_outside_the_open_unit_interval_is_refused(function, eta):
-    message = rf"^eta must be above 0 and below 1, got {eta}$"
+    message = rf"^eta must be between 0 and 1, got {eta}$"
     with pytest.raises(ValueError, match=message):
         function(eta)
 

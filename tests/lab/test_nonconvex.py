@@ -101,6 +101,6 @@ def test_the_problem_is_not_convex(p):
 
 def test_an_unknown_problem_is_refused():
     with pytest.raises(
-        ValueError, match=r"^problem must be one of cosine, .*got cone$"
+        ValueError, match=r"^problem must be one of cosine, .*got 'cone'$"
     ):
         problem("cone")

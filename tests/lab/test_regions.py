@@ -73,7 +73,7 @@ def test_another_start_changes_the_run_and_not_the_limit():
     [
         ("dense", [2], None, "period must be 3 or more on the dense problem, got 2"),
         ("dense", [3], 1.5, r"x0 must be in \[-1, 1\], got 1.5"),
-        ("cosine", [3], None, "problem must be one of dense, sparse, got cosine"),
+        ("cosine", [3], None, "problem must be one of dense, sparse, got 'cosine'"),
         ("dense", [], None, "periods, beta2, alpha0 and optimizers must not be empty"),
     ],
 )

@@ -273,7 +273,7 @@ def test_a_trajectory_ends_where_the_sweep_says(name):
 BAD_SWEEPS = [
     ({"beta1": 1.0}, r"beta1 must be in \[0, 1\), got 1.0"),
     ({"beta2": (0.5, -0.1)}, r"beta2 must be in \[0, 1\), got -0.1"),
-    ({"alpha0": (0.0,)}, r"alpha0 must be above 0 and finite, got 0.0"),
+    ({"alpha0": (0.0,)}, r"alpha0 must be finite and above 0, got 0.0"),
 ]
 
 

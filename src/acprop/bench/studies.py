@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from acprop import checks
 from acprop.bench.optimizers import resolved
 from acprop.bench.spec import RunSpec
 from acprop.bench.tasks import TaskName
@@ -105,9 +106,7 @@ class Study(_Strict):
 
     def scale(self, name: str) -> Scale:
         """Find a scale."""
-        if name not in self.scales:
-            known = ", ".join(self.scales)
-            raise ValueError(f"scale must be one of {known}, got {name}")
+        checks.one_of("scale", name, self.scales)
         return self.scales[name]
 
     def spec(
@@ -177,9 +176,7 @@ class StudyFolder:
 
     def study(self, name: str) -> Study:
         """Read one."""
-        if name not in self.names():
-            known = ", ".join(self.names())
-            raise ValueError(f"study must be one of {known}, got {name}")
+        checks.one_of("study", name, self.names())
         path = self.root / f"{name}.toml"
         try:
             study = Study(**tomllib.loads(path.read_text("utf-8")))

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from acprop import checks
 from acprop.lab.arrays import Floats
 from acprop.lab.descent import Settings, walk
 from acprop.lab.methods import Method, method
@@ -265,8 +266,7 @@ _SUBJECTS = {"4.1": ("acprop", "adashift", "sgd"), "momentum": ("acprop-momentum
 
 
 def _subject(theorem: str, optimizer: str | None) -> Method:
-    if theorem not in _SUBJECTS:
-        raise ValueError(f"theorem must be one of 4.1, momentum, got {theorem}")
+    checks.one_of("theorem", theorem, _SUBJECTS)
     allowed = _SUBJECTS[theorem]
     if optimizer is not None and optimizer not in allowed:
         raise ValueError(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from acprop import checks
 from acprop.lab.arrays import Floats
 from acprop.lab.methods import Method
 from acprop.lab.nonconvex import NonConvex
@@ -41,19 +42,11 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name in ("alpha0", "eps"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be finite and above 0, got {value}")
+            checks.positive(name, getattr(self, name))
         for name in ("beta1", "beta2"):
-            value = getattr(self, name)
-            if not 0 <= value < 1:
-                raise ValueError(f"{name} must be in [0, 1), got {value}")
+            checks.decay(name, getattr(self, name))
         for name in ("steps", "seeds"):
-            value = getattr(self, name)
-            if type(value) is not int:
-                raise TypeError(f"{name} must be an int, got {value!r}")
-            if value < 1:
-                raise ValueError(f"{name} must be 1 or more, got {value}")
+            checks.whole(name, getattr(self, name))
         if not 0 <= self.eta <= 1:
             raise ValueError(f"eta must be in [0, 1], got {self.eta}")
 

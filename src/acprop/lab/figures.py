@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from acprop import checks
 from acprop.lab import absolute, gaussian, harmonic, rates, stochastic
 from acprop.lab.boundaries import boundary
 from acprop.lab.claims.grids import COMPARED, PERIODS, protocol
@@ -177,6 +178,5 @@ FIGURES = {
 
 def figure(name: str) -> Figure:
     """Find a figure by its name."""
-    if name not in FIGURES:
-        raise ValueError(f"figure must be one of {', '.join(FIGURES)}, got {name}")
+    checks.one_of("figure", name, FIGURES)
     return FIGURES[name]

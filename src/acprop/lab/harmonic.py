@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from acprop import checks
 from acprop.lab.arrays import Floats
 from acprop.lab.lines import line
 from acprop.records import Curves
@@ -30,11 +31,6 @@ _SERIES = (
 _BLOCK = 4096
 
 
-def _check(eta: float) -> None:
-    if not 0 < eta < 1:
-        raise ValueError(f"eta must be above 0 and below 1, got {eta}")
-
-
 def expression_error(eta: float, n: float, *, terms: int = 3) -> float:
     """By how much the expression is too large: the next terms of Euler and Maclaurin.
 
@@ -43,7 +39,7 @@ def expression_error(eta: float, n: float, *, terms: int = 3) -> float:
     k^-η and all its derivatives are monotone, so the terms bracket the truth: the
     first that is left out bounds what is missing.
     """
-    _check(eta)
+    checks.between("eta", eta)
     total, rising = 0.0, eta
     for j, weight in enumerate(_SERIES[:terms], 1):
         total += weight * rising * n ** (-eta - 2 * j + 1)
@@ -56,7 +52,7 @@ def zeta(eta: float) -> float:
 
     Solved for in the expression at N = 64, where six terms leave out about 1e-20.
     """
-    _check(eta)
+    checks.between("eta", eta)
     n = 64
     head = [k**-eta for k in range(1, n + 1)]
     tail = [-(n ** (1 - eta)) / (1 - eta), -0.5 * n**-eta]
@@ -73,7 +69,7 @@ def sums(eta: float, sizes: Sequence[int]) -> Floats:
 
     Blocks are added pairwise and the blocks' sums without rounding (math.fsum).
     """
-    _check(eta)
+    checks.between("eta", eta)
     done, parts, out = 0, [0.0], dict[int, float]()
     for n in sorted(set(sizes)):
         terms = np.arange(done + 1, n + 1, dtype=np.float64) ** -eta
@@ -88,7 +84,7 @@ def sums(eta: float, sizes: Sequence[int]) -> Floats:
 
 def naive_sums(eta: float, sizes: Sequence[int]) -> Floats:
     """The same added one by one, as a loop would: the rounding errors pile up."""
-    _check(eta)
+    checks.between("eta", eta)
     terms = np.arange(1, max(sizes) + 1, dtype=np.float64) ** -eta
     return np.cumsum(terms)[np.array(sizes) - 1]
 

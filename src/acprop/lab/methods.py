@@ -18,6 +18,7 @@ from typing import Literal
 
 import numpy as np
 
+from acprop import checks
 from acprop import rule as rules
 from acprop.reference import Array, Hyper, State, step
 from acprop.rule import Convention, Rule
@@ -64,9 +65,7 @@ METHODS = {
 
 def method(name: str) -> Method:
     """Find a method by its name."""
-    if name not in METHODS:
-        known = ", ".join(METHODS)
-        raise ValueError(f"optimizer must be one of {known}, got {name}")
+    checks.one_of("optimizer", name, METHODS)
     return METHODS[name]
 
 

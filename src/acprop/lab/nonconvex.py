@@ -20,6 +20,7 @@ from typing import Literal
 
 import numpy as np
 
+from acprop import checks
 from acprop.lab.arrays import Floats
 
 
@@ -187,7 +188,5 @@ PROBLEMS = {
 
 def problem(name: str) -> NonConvex:
     """Find a problem by its name."""
-    if name not in PROBLEMS:
-        known = ", ".join(PROBLEMS)
-        raise ValueError(f"problem must be one of {known}, got {name}")
+    checks.one_of("problem", name, PROBLEMS)
     return PROBLEMS[name]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from acprop import checks
 from acprop.lab.arrays import Floats
 
 
@@ -74,8 +75,6 @@ PERIODIC = {"dense": dense, "sparse": sparse}
 
 def periodic(name: str, period: int, *, x0: float | None = None) -> Problem:
     """Find a periodic problem by its name; x0: where it starts, if not at its own."""
-    if name not in PERIODIC:
-        known = ", ".join(PERIODIC)
-        raise ValueError(f"problem must be one of {known}, got {name}")
+    checks.one_of("problem", name, PERIODIC)
     found = PERIODIC[name](period)
     return found if x0 is None else replace(found, x0=x0)

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from acprop import native
+from acprop import checks, native
 from acprop.lab.arrays import Floats
 from acprop.lab.methods import Method
 from acprop.lab.problems import Problem
@@ -49,17 +49,13 @@ class Sweep:
     def __post_init__(self) -> None:
         for name, beta in (("beta1", (self.beta1,)), ("beta2", self.beta2)):
             for value in beta:
-                if not 0 <= value < 1:
-                    raise ValueError(f"{name} must be in [0, 1), got {value}")
-        if not 0 <= self.eta < np.inf:
-            raise ValueError(f"eta must be 0 or more and finite, got {self.eta}")
-        if self.eps is not None and not 0 <= self.eps < np.inf:
-            raise ValueError(f"eps must be 0 or more and finite, got {self.eps}")
+                checks.decay(name, value)
+        checks.not_negative("eta", self.eta)
+        if self.eps is not None:
+            checks.not_negative("eps", self.eps)
         for value in self.alpha0:
-            if not 0 < value < np.inf:
-                raise ValueError(f"alpha0 must be above 0 and finite, got {value}")
-        if self.steps < 1:
-            raise ValueError(f"steps must be 1 or more, got {self.steps}")
+            checks.positive("alpha0", value)
+        checks.whole("steps", self.steps)
         if not 1 <= self.tail <= self.steps:
             raise ValueError(
                 f"tail must be between 1 and steps = {self.steps}, got {self.tail}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from acprop import checks
 from acprop.lab import absolute, stochastic
 from acprop.lab.arrays import Floats
 from acprop.lab.limits import limits
@@ -180,9 +181,7 @@ def source(
         if not stochastic.LO <= start <= stochastic.HI:
             raise ValueError(f"x0 must be in [-1, 1], got {start:g}")
         return Drawn(drawn, start)
-    if name not in PERIODIC:
-        known = ", ".join((*PERIODIC, "stochastic", "absolute"))
-        raise ValueError(f"problem must be one of {known}, got {name}")
+    checks.one_of("problem", name, (*PERIODIC, "stochastic", "absolute"))
     return periodic(name, period, x0=x0)
 
 

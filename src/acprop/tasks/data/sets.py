@@ -8,6 +8,8 @@ to the sha256 written here; how the set travelled does not matter after that.
 from dataclasses import dataclass
 from typing import Literal
 
+from acprop import checks
+
 Form = Literal["idx", "cifar10", "cifar100", "folders", "text"]
 
 
@@ -304,6 +306,5 @@ NAMES = tuple(SETS)
 
 def describe(name: str) -> Dataset:
     """The set of this name: files, checksums, sources."""
-    if name not in SETS:
-        raise ValueError(f"name must be one of {', '.join(SETS)}, got {name!r}")
+    checks.one_of("name", name, SETS)
     return SETS[name]

@@ -11,6 +11,7 @@ from functools import partial
 
 from torch import nn
 
+from acprop import checks
 from acprop.tasks.nets.densenet import DenseNet121
 from acprop.tasks.nets.mlp import MLP
 from acprop.tasks.nets.plan import Image, Plan, Stem
@@ -88,8 +89,7 @@ def build(
         depth: factor on the blocks per stage, see `Plan`.
         dropout: None is the paper's own rate: 0.5 in VGG's ImageNet head, else 0.
     """
-    if name not in NETS:
-        raise ValueError(f"name must be one of {', '.join(NETS)}, got {name!r}")
+    checks.one_of("name", name, NETS)
     net = NETS[name]
     if stem not in net.smallest:
         known = " or ".join(map(repr, net.smallest))
