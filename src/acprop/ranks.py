@@ -1,7 +1,5 @@
 """One process or several: what a rank of torchrun has to know, and nothing else."""
 
-# torch.distributed has few types:
-# pyright: reportUnknownMemberType=false
 import os
 import sys
 from collections.abc import Generator
@@ -56,7 +54,7 @@ def leave(code: int) -> None:
 def wait() -> None:
     """Until all ranks are here."""
     if is_distributed():
-        distributed.barrier()
+        distributed.barrier()  # pyright: ignore[reportUnknownMemberType]
 
 
 def any_of(flag: bool) -> bool:
@@ -64,7 +62,7 @@ def any_of(flag: bool) -> bool:
     if not is_distributed():
         return flag
     shared = torch.tensor([float(flag)])
-    distributed.all_reduce(shared, op=distributed.ReduceOp.MAX)
+    distributed.all_reduce(shared, op=distributed.ReduceOp.MAX)  # pyright: ignore[reportUnknownMemberType]
     return bool(shared.item())
 
 
@@ -72,7 +70,7 @@ def total(sums: Tensor) -> Tensor:
     """The sum over all ranks."""
     if world() > 1:
         sums = sums.clone()
-        distributed.all_reduce(sums)
+        distributed.all_reduce(sums)  # pyright: ignore[reportUnknownMemberType]
     return sums
 
 

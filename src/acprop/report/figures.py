@@ -8,8 +8,6 @@
 The same records give the same bytes.
 """
 
-# pyright: reportUnknownMemberType=false
-
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
@@ -47,7 +45,7 @@ def draw(records: Sequence[Record], path: Path, *, title: str | None = None) -> 
     picture = BytesIO()
     with style():
         drawn = _figure(records, title)
-        drawn.savefig(picture, format=form, dpi=DPI, metadata=_METADATA[form])
+        drawn.savefig(picture, format=form, dpi=DPI, metadata=_METADATA[form])  # pyright: ignore[reportUnknownMemberType]
     files.write(path, picture.getvalue())
 
 

@@ -12,17 +12,14 @@ compared seed by seed: the interval is that of d_i = y_i - reference_i.
 A run that diverged has no final value. It is left out of the mean, and counted.
 """
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
-from scipy import stats
+from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 
 from acprop.plain import Plain, canonical
 from acprop.records import RunRecord, RunStatus
@@ -228,7 +225,7 @@ def brief(value: Any) -> str:
     if isinstance(value, int | float):
         return f"{value:.6g}"
     if isinstance(value, list | tuple):
-        return f"({', '.join(map(brief, value))})"
+        return f"({', '.join(map(brief, cast(list[Any], value)))})"
     return str(value)
 
 
@@ -276,9 +273,9 @@ def _flat(plain: Plain) -> Plain:
     """{"schedule": {"kind": "constant"}} as {"schedule kind": "constant"}."""
     flat: Plain = {}
     for name, value in plain.items():
-        inner = value if isinstance(value, dict) else None
-        if inner is None:
-            flat[name] = value
+        if isinstance(value, dict):
+            inner = _flat(cast(Plain, value))
+            flat |= {f"{name} {key}": item for key, item in inner.items()}
         else:
-            flat |= {f"{name} {key}": item for key, item in _flat(inner).items()}
+            flat[name] = value
     return flat

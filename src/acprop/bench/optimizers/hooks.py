@@ -1,7 +1,5 @@
 """What some libraries' optimizers need around a step, as hooks: wrapped, unchanged."""
 
-# torch.random has no types:
-# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
 from contextlib import ExitStack
 from typing import Any
 
@@ -76,8 +74,9 @@ def draw_by_step(optimizer: Optimizer) -> None:
         group = optimizer.param_groups[0]
         devices = {p.device for g in optimizer.param_groups for p in g["params"]}
         cuda = [device for device in devices if device.type == "cuda"]
-        entered.enter_context(torch.random.fork_rng(cuda))
-        torch.manual_seed(group.get("step", 0))
+        random: Any = torch.random  # it has no types
+        entered.enter_context(random.fork_rng(cuda))
+        random.manual_seed(group.get("step", 0))
 
     def after(*_: object) -> None:
         entered.close()
