@@ -130,7 +130,7 @@ def printed_form(problem: str, letter: str, factor: int = 0) -> Finding:
 
 
 def ordinary_ratio(problem: str, P: int, beta1: float, beta2: float) -> float:
-    """The printed s over the true one at one setting, at the phase where it is worst."""
+    """The printed s over the true one, at the phase where it is worst."""
     exact = recursion(periodic(problem, P), beta1, beta2)["s"]
     with mpmath.workdps(digits(P, beta1, beta2)):
         b1, b2 = mpmath.mpf(beta1), mpmath.mpf(beta2)
