@@ -13,6 +13,7 @@ from acprop.lab.claims import (
     rates,
     sparse,
     sparse_figures,
+    training,
     weaker,
 )
 from acprop.lab.claims.claim import Claim
@@ -32,6 +33,7 @@ CLAIMS: dict[str, Claim] = {
         forms,
         rates,
         numerics,
+        training,
     )
     for claim in part.CLAIMS
 }
