@@ -1,4 +1,4 @@
-"""The claims on training: what small runs measured, and that other runs would change it."""
+"""The claims on training: what small runs measured, and what others would change."""
 
 import copy
 
