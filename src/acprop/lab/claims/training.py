@@ -5,7 +5,7 @@ training.json beside this file:
 
     mnist   optimizer → runs → epochs → {"v", "s", "train_loss"}, v and s from the same
             gradients, means over all parameters
-    vgg     "beta1" or "beta2" → its value → last test accuracy of each run, in percent
+    vgg     "beta1" or "beta2" → its value → last test accuracy of each run
 """
 
 import json
@@ -83,8 +83,14 @@ def ratio_decays() -> Finding:
 
 
 def _spread(beta: str) -> tuple[float, float]:
-    """Best less worst mean accuracy over the values, and the error of a mean."""
-    cells: list[list[float]] = list(measured()["vgg"][beta].values())
+    """Best less worst mean accuracy over the values, and the error of a mean.
+
+    In points of a percent.
+    """
+    cells: list[list[float]] = [
+        [100 * accuracy for accuracy in cell]
+        for cell in measured()["vgg"][beta].values()
+    ]
     means = [mean(cell) for cell in cells]
     noise = mean(stdev(cell) / math.sqrt(len(cell)) for cell in cells)
     return max(means) - min(means), noise
