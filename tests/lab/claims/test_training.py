@@ -9,7 +9,8 @@ from acprop.lab.claims import training
 EXPECTED = {
     "mnist-s-below-v": "holds",
     "mnist-late-minima": "holds",
-    "mnist-ratio-decays": "holds",
+    "mnist-ratio-decays": "undecided",
+    "mnist-noise-from-the-start": "holds",
     "vgg-betas": "undecided",
 }
 BY_NAME = {claim.name: claim for claim in training.CLAIMS}
@@ -56,13 +57,17 @@ def test_minima_far_apart_would_be_seen(altered):
     assert training.late_minima().verdict == "fails"
 
 
-@pytest.mark.parametrize(("runs", "verdict"), [(1, "undecided"), (4, "fails")])
-def test_a_ratio_that_grew_would_be_seen(altered, runs, verdict):
+@pytest.mark.parametrize(
+    ("runs", "power", "verdict"),
+    [(1, 1, "undecided"), (4, 1, "fails"), (4, -1, "holds")],
+)
+def test_a_ratio_that_grows_or_falls_would_be_seen(altered, runs, power, verdict):
     every = [run for runs in altered["mnist"].values() for run in runs]
     for run in every[:runs]:
         for i, epoch in enumerate(run):
-            epoch["s"] = epoch["v"] / (1 + i)
+            epoch["s"] = epoch["v"] / (1 + i) ** power
     assert training.ratio_decays().verdict == verdict
+    assert training.noise_from_the_start().verdict == "fails"
 
 
 @pytest.mark.parametrize(
