@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from acprop.cli import show
 from acprop.cli.app import app
 from acprop.lab.claims import CLAIMS
 from acprop.records import read
@@ -48,14 +49,24 @@ def test_the_speed_table_of_the_readme_is_the_record(monkeypatch):
 
 def test_the_counts_of_the_readme_are_those_of_the_verdicts():
     verdicts = list(read(ROOT / "results/lab/verdicts.jsonl"))
-    paper = Counter(v.verdict for v in verdicts if v.owner == "paper")
+    paper = [v for v in verdicts if v.owner == "paper"]
+    count = Counter(v.verdict for v in paper)
     text = " ".join((ROOT / "README.md").read_text("utf-8").split())
-    assert f"the paper's {paper.total()} statements that are checked" in text
+    assert f"the paper's {len(paper)} statements that are checked" in text
     assert (
-        f"{paper['holds']} hold, {paper['fails']} fail as printed and "
-        f"{paper['undecided']} stays undecided"
+        f"{count['holds']} hold, {count['fails']} fail as printed and "
+        f"{count['undecided']} stay undecided"
     ) in text
+    for kind in ("central", "proof step", "constant", "wording"):
+        of = Counter(v.verdict for v in paper if v.kind == kind)
+        row = f"{kind} | {of['holds']} | {of['fails']} | {of['undecided']} |"
+        assert row in text
     assert f"{len(verdicts)} claims" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_the_sample_of_the_readme_ends_as_the_summary_would(capsys):
+    show.summary(list(read(ROOT / "results/lab/verdicts.jsonl")))
+    assert capsys.readouterr().out in (ROOT / "README.md").read_text("utf-8")
 
 
 def test_the_recorded_verdicts_are_those_of_todays_claims():
@@ -63,11 +74,8 @@ def test_the_recorded_verdicts_are_those_of_todays_claims():
     assert [v.claim for v in recorded] == list(CLAIMS)
     for verdict in recorded:
         claim = CLAIMS[verdict.claim]
-        assert (verdict.owner, verdict.place, verdict.statement) == (
-            claim.owner,
-            claim.place,
-            claim.statement,
-        )
+        assert (verdict.owner, verdict.kind) == (claim.owner, claim.kind)
+        assert (verdict.place, verdict.statement) == (claim.place, claim.statement)
     assert not [v for v in recorded if v.owner == "ours" and v.verdict != "holds"]
 
 

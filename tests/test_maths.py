@@ -810,6 +810,16 @@ stochastic-average:
 \beta_1^2(P+1)^2+\epsilon}}{4\,\delta\,\alpha_0(\sqrt{T+1}-1)}\Big(1+\frac{P+
 \delta(P-1)}{\epsilon}\,\alpha_0^2(1+\ln T)\Big)
 
+stochastic-decay:
+\mathbb E\,e^{\lambda|x_t-x^*|/\alpha_t}\le1+(1-\kappa)\,\mathbb E\,e^{\lambda|x_{
+t-1}-x^*|/\alpha_t},\qquad\lambda=\frac{\delta\sqrt\epsilon}{e\,(P+\delta(P-1))},
+\qquad\kappa=\frac{\lambda\,\delta}{2D},\qquad D=\sqrt{\beta_1^2(P+1)^2+\epsilon}
+
+stochastic-last-iterate:
+\mathbb E|x_t-x^*|\;\le\;\frac1{\sqrt t}\,\max\Big(2\sqrt{3\tau},\ \frac{\alpha_0}{
+\lambda}\ln\big(2+\tfrac2\kappa\big)\Big),\qquad \tau=\Big\lceil\Big(\frac{4D}{
+\alpha_0\,\delta}\Big)^2\Big\rceil
+
 stochastic-hover:
 \mathbb E|x-x^*|=\frac{\alpha}{z-1},\qquad z>1,\quad \frac{P-\delta}{P+1}\,z+
 \frac{1+\delta}{P+1}\,z^{-P}=1

@@ -160,6 +160,9 @@ class Verdict:
     owner: whose claim it is; one of the paper's that fails is a finding, one of ours
         that fails is a defect.
     numbers: the evidence, for a program.
+    kind: "central", a result; "proof step", a step of a proof or a reason given for a
+        result; "constant", a number or a closed form; "wording", a remark or a slip on
+        which no conclusion rests.
     """
 
     record: ClassVar[str] = "verdict"
@@ -171,6 +174,7 @@ class Verdict:
     evidence: str
     numbers: dict[str, Any]
     wall_seconds: float
+    kind: Literal["central", "proof step", "constant", "wording"] = "central"
 
 
 class RunStatus(StrEnum):

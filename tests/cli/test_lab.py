@@ -128,8 +128,11 @@ def test_verify_prints_evidence_and_its_place(tmp_path):
     file = tmp_path / "verdicts.jsonl"
     result = acprop("verify", "lemma-3.4", "sparse-ratio", "--out", str(file))
     assert result.exit_code == 0, result.output
-    assert "holds     lemma-3.4 (the paper's, Lemma 3.4)" in result.output
+    assert "holds     lemma-3.4 (the paper's, central, Lemma 3.4)" in result.output
     assert "2 of the paper's claims: 1 holds, 1 fails, 0 undecided" in result.output
+    assert "  central: 1 holds, 0 fails, 0 undecided" in result.output
+    assert "  proof step: 0 holds, 1 fails, 0 undecided" in result.output
+    assert "wording" not in result.output
     assert [v.verdict for v in read(file)] == ["holds", "fails"]
 
 
@@ -147,7 +150,7 @@ def test_a_failing_claim_of_ours_is_exit_code_1(monkeypatch):
         return Finding("fails", "seen to fail", {})
 
     for owner, code in (("ours", 1), ("paper", 0)):
-        claim = Claim("probe", owner, "here", "it is so", check)
+        claim = Claim("probe", owner, "central", "here", "it is so", check)
         monkeypatch.setitem(CLAIMS, "probe", claim)
         assert acprop("verify", "probe").exit_code == code
 

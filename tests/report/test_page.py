@@ -26,13 +26,13 @@ ABOUT = {
 VOID = {"meta", "link", "img", "wbr", "br"}
 
 
-def claim(name, owner="paper", verdict="holds", statement="it is so"):
-    return Verdict(name, owner, "Lemma 1", statement, verdict, "seen", {}, 0.1)
+def claim(name, owner="paper", verdict="holds", statement="it is so", kind="central"):
+    return Verdict(name, owner, "Lemma 1", statement, verdict, "seen", {}, 0.1, kind)
 
 
 CLAIMS = [
     claim("one"),
-    claim("two", verdict="fails"),
+    claim("two", verdict="fails", kind="wording"),
     claim("two-corrected", "ours"),
     claim("three", verdict="undecided"),
     claim("four", "ours", "fails", VILE),
@@ -156,6 +156,15 @@ def test_claims_are_counted_by_owner(page):
     top = page.text.partition("What was run")[0]
     assert "The paper’s claims 1 hold 1 fail 1 undecided" in top
     assert "Our own claims 1 hold 1 fail 0 undecided" in top
+
+
+def test_claims_are_counted_by_kind(page):
+    top = page.text.partition("What was run")[0]
+    ours = top.partition("Our own claims")[2]
+    assert "central: 1 hold, 0 fail, 1 undecided" in top
+    assert "wording: 0 hold, 1 fail, 0 undecided" in top
+    assert "central: 1 hold, 1 fail, 0 undecided" in ours
+    assert "wording" not in ours
 
 
 def test_what_fails_comes_first_the_papers_before_ours(page):

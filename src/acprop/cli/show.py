@@ -25,6 +25,7 @@ from acprop.report.metrics import judged_by, value_words
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 COLOURS = {"holds": "green", "fails": "red", "undecided": "yellow"}
+KINDS = ("central", "proof step", "constant", "wording")
 FEW = 60  # cells that are listed one by one
 
 
@@ -115,7 +116,7 @@ def verdict(record: Verdict, *, json: bool = False) -> None:
     whose = "the paper's" if record.owner == "paper" else "ours"
     console.print(
         f"[{colour}]{record.verdict:9}[/] [bold]{record.claim}[/] ({whose}, "
-        f"{record.place}): {record.statement}",
+        f"{record.kind}, {record.place}): {record.statement}",
         soft_wrap=True,
     )
     console.print(f"          {record.evidence}", soft_wrap=True)
@@ -125,10 +126,17 @@ def summary(verdicts: Sequence[Verdict]) -> None:
     for owner, whose in (("paper", "the paper's"), ("ours", "our own")):
         of = [v for v in verdicts if v.owner == owner]
         if of:
-            counts = ", ".join(
-                f"{sum(v.verdict == word for v in of)} {word}" for word in COLOURS
-            )
-            console.print(f"{len(of)} of {whose} claims: {counts}")
+            console.print(f"{len(of)} of {whose} claims: {_counts(of)}")
+        for kind in KINDS:
+            some = [v for v in of if v.kind == kind]
+            if some:
+                console.print(f"  {kind}: {_counts(some)}")
+
+
+def _counts(verdicts: Sequence[Verdict]) -> str:
+    return ", ".join(
+        f"{sum(v.verdict == word for v in verdicts)} {word}" for word in COLOURS
+    )
 
 
 def counts(runs: Sequence[RunRecord]) -> str:

@@ -114,8 +114,8 @@ def drifting(beta1: float, change: float) -> float:
 
         (β1/(1 - β1)·change)²
 
-    m_t lags β1/(1 - β1) steps behind g_t, so s is not change², as the remark of
-    Section 4 suggests, but for β1 = 0.9 81 times that.
+    m_t lags β1/(1 - β1) steps behind g_t, so s is not change² but, for β1 = 0.9, 81
+    times that; the remark of Section 4 says only that s sees the change.
     """
     return (beta1 / (1 - beta1) * change) ** 2
 

@@ -8,9 +8,10 @@ denominator does not depend on g_t, so inside the interval the expected move is 
 -α_t·δ/den_t. At the border the projection changes it, and can reverse its sign.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -231,6 +232,40 @@ def averaged_bound(
     return float(
         (start + problem.second_moment / eps * sum2) * den / (2 * problem.delta * sum1)
     )
+
+
+class Decay(NamedTuple):
+    """E exp(-λ·g/den) ≤ 1 - κ, whatever den between √ε and D is.
+
+    λ = δ·√ε/(e·E[g²])      κ = λ·δ/(2·D)      D = √(β1²(P + 1)² + ε)
+    """
+
+    rate: float
+    kappa: float
+    D: float
+
+
+def decay(problem: Stochastic, *, eps: float, beta1: float) -> Decay:
+    """How fast the exponential moment of a distance falls in one step."""
+    D = math.sqrt(beta1**2 * (problem.period + 1) ** 2 + eps)
+    rate = problem.delta * math.sqrt(eps) / (math.e * problem.second_moment)
+    return Decay(rate, rate * problem.delta / (2 * D), D)
+
+
+def last_iterate_bound(
+    problem: Stochastic, alpha0: float, t: float, *, eps: float, beta1: float
+) -> float:
+    """Bound E|x_t - x*| itself, for every t ≥ 1, every β2 and α_t = α0/√t.
+
+        max(2·√(3τ), α0/λ·ln(2 + 2/κ)) / √t        τ = ⌈(4·D/(α0·δ))²⌉
+
+    E exp(λ·|x_t - x*|/α_t) stays bounded: a step multiplies it by at most 1 - κ and
+    adds 1, and a falling α_t by at most e^(κ/2) from t = τ on, as |x - x*| ≤ 2.
+    """
+    rate, kappa, D = decay(problem, eps=eps, beta1=beta1)
+    tau = math.ceil((4 * D / (alpha0 * problem.delta)) ** 2)
+    settled = alpha0 / rate * math.log(2 + 2 / kappa)
+    return max(2 * math.sqrt(3 * tau), settled) / math.sqrt(t)
 
 
 OPTIMIZERS = ("acprop", "adashift", "adam", "rmsprop", "adabelief")

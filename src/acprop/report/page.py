@@ -38,6 +38,7 @@ from acprop.report.tables import Table, study_sentence, study_table
 __all__ = ["Content", "write_page"]
 
 VERDICTS = ("fails", "undecided", "holds")
+KINDS = ("central", "proof step", "constant", "wording")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,7 @@ def write_page(
         .render(
             about=_about(about),
             claims=_count(verdicts),
+            kinds={kind: _count(verdicts, kind) for kind in KINDS},
             groups=_groups(verdicts),
             corrected={v.claim for v in verdicts},
             figures=shown,
@@ -196,9 +198,13 @@ def _run_counts(study: StudyRecord, runs: Sequence[RunRecord]) -> str:
     )
 
 
-def _count(verdicts: Sequence[Verdict]) -> dict[str, Counter[str]]:
+def _count(
+    verdicts: Sequence[Verdict], kind: str | None = None
+) -> dict[str, Counter[str]]:
+    """By owner, of one kind or of all."""
+    of = [v for v in verdicts if kind in (None, v.kind)]
     return {
-        owner: Counter(v.verdict for v in verdicts if v.owner == owner)
+        owner: Counter(v.verdict for v in of if v.owner == owner)
         for owner in ("paper", "ours")
     }
 

@@ -13,34 +13,33 @@ import pytest
 
 from acprop import records
 from acprop.lab import absolute, gaussian, harmonic, stochastic
+from acprop.lab.claims import numerics, numerics_constants, numerics_stochastic
 from acprop.lab.claims.numerics import CLAIMS
 from acprop.reference import Hyper, State, step
-from acprop.rule import ACPROP, PAPER
+from acprop.rule import ACPROP, AUTHORS, PAPER
 
 HOLDS = {
+    "absolute-large-initial-steps",
+    "absolute-no-extreme-step",
     "absolute-steps-decrease",
+    "centering-factor",
     "harmonic-at-one-half",
+    "harmonic-error",
+    "late-phase",
+    "linear-step-size",
+    "never-if-not-piecewise-linear",
+    "second-moment-of-a-change",
     "stochastic-acprop-converges",
     "stochastic-adam-fails",
     "stochastic-second-moment",
     "uncentered-moment",
 }
 FAILS = {
-    "absolute-large-initial-steps",
-    "absolute-no-extreme-step",
     "beta2-of-one",
-    "centered-moment",
     "centering-converges-faster",
-    "centering-factor",
-    "harmonic-error",
     "harmonic-relative-error",
     "harmonic-size",
-    "late-phase",
-    "linear-step-size",
-    "never-if-not-piecewise-linear",
-    "second-moment-of-a-change",
-    "stochastic-example",
-    "stochastic-moves-left",
+    "stochastic-drift-to-convergence",
     "zero-second-moment",
 }
 BY_NAME = {claim.name: claim for claim in CLAIMS}
@@ -111,6 +110,23 @@ def averaged(P, delta, alpha0, T, eps, beta1):
     return top * size / (4 * delta * alpha0 * (math.sqrt(T + 1) - 1))
 
 
+def last_iterate(P, delta, alpha0, t, eps, beta1):
+    rate, kappa, D = exponents(P, delta, eps, beta1)
+    tau = math.ceil(16 * D**2 / (alpha0 * delta) ** 2)
+    return max(
+        math.sqrt(12 * tau / t), alpha0 / rate * math.log(2 + 2 / kappa) / t**0.5
+    )
+
+
+def exponents(P, delta, eps, beta1):
+    second = (P**2 * (1 + delta) + (P - delta)) / (P + 1)
+    rate, D = (
+        delta * math.sqrt(eps) / second / math.e,
+        math.hypot(beta1 * (P + 1), eps**0.5),
+    )
+    return rate, rate * delta / 2 / D, D
+
+
 def direction(beta2, eps):
     state, h, d = State(), Hyper(beta1=0.9, beta2=beta2, eps=eps, axis=()), 0.0
     for _ in range(1500):
@@ -141,6 +157,17 @@ FORMULAS = {
     "stochastic-average": (
         (averaged(4, 1.0, 0.1, 1e4, 0.5, 0.9),),
         (stochastic.averaged_bound(PROBLEM, 0.1, 1e4, eps=0.5, beta1=0.9),),
+    ),
+    "stochastic-decay": (
+        exponents(4, 1.0, 0.5, 0.9),
+        tuple(stochastic.decay(PROBLEM, eps=0.5, beta1=0.9)),
+    ),
+    "stochastic-last-iterate": (
+        tuple(last_iterate(4, 1.0, a, 50, 0.5, 0.9) for a in (0.01, 5.0)),
+        tuple(
+            stochastic.last_iterate_bound(PROBLEM, a, 50, eps=0.5, beta1=0.9)
+            for a in (0.01, 5.0)
+        ),
     ),
     "stochastic-hover": (
         (1 / (tribonacci() - 1),),
@@ -204,3 +231,42 @@ def test_dropping_zeta_from_the_proof_of_theorem_4_1_is_allowed(eta, T):
     """ζ(η) + ½T^-η < 0, so Σ t^-η ≤ T^(1-η)/(1-η) without the other two terms."""
     assert harmonic.zeta(eta) + 0.5 * T**-eta < 0
     assert harmonic.sums(eta, (T,))[0] <= T ** (1 - eta) / (1 - eta)
+
+
+@pytest.mark.parametrize("delta", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_the_exponential_moment_falls_for_every_denominator(delta, share):
+    """E exp(-λ·g/den) ≤ 1 - κ, both outcomes enumerated, from den = √ε to den = D."""
+    problem, eps = stochastic.Stochastic(5, delta), 0.01
+    rate, kappa, D = stochastic.decay(problem, eps=eps, beta1=0.9)
+    den = (1 - share) * math.sqrt(eps) + share * D
+    mean = sum(chance * math.exp(-rate * g / den) for g, chance in problem.outcomes)
+    assert 1 - rate * delta / den < mean <= 1 - kappa
+    assert kappa > 0
+
+
+def test_the_last_iterate_would_not_converge_with_a_constant_learning_rate(monkeypatch):
+    """The bound is for α_t = α0/√t: √t·E|x_t - x*| grows without it."""
+    module = numerics_stochastic
+    trial = module.Trial
+    monkeypatch.setattr(module, "Trial", lambda *a, **k: trial(*a, **k, eta=0.0))
+    assert BY_NAME["stochastic-last-iterate"].verify().verdict == "fails"
+
+
+def test_a_clipping_that_keeps_the_drift_would_close_the_gap(monkeypatch):
+    """If the clipped move were the free one, the proof's last sentence would hold."""
+    module = numerics_stochastic
+    move = module.expected_move
+    monkeypatch.setattr(module, "expected_move", lambda *a, **_: move(*a))
+    assert BY_NAME["stochastic-drift-to-convergence"].verify().verdict == "holds"
+
+
+def test_a_first_step_of_sgd_would_leave_no_other_case(monkeypatch):
+    monkeypatch.setattr(numerics, "PAPER", AUTHORS)
+    assert BY_NAME["zero-second-moment"].verify().verdict == "holds"
+
+
+def test_lower_bounds_far_apart_would_fail_the_late_phase(monkeypatch):
+    """Gradients that are not centered around 0: v and s are far apart."""
+    monkeypatch.setattr(numerics_constants, "_LATE", gaussian.Gaussian(10.0, 1.0))
+    assert BY_NAME["late-phase"].verify().verdict == "fails"

@@ -2,13 +2,39 @@
 
 from collections.abc import Sequence
 
-from acprop.lab.claims import clip, dense, forms, momentum_u, numerics, rates, sparse
+from acprop.lab.claims import (
+    clip,
+    dense,
+    dense_figures,
+    family,
+    forms,
+    momentum_u,
+    numerics,
+    rates,
+    sparse,
+    sparse_figures,
+    training,
+    weaker,
+)
 from acprop.lab.claims.claim import Claim
 from acprop.records import Verdict
 
 CLAIMS: dict[str, Claim] = {
     claim.name: claim
-    for part in (dense, sparse, clip, momentum_u, forms, rates, numerics)
+    for part in (
+        family,
+        dense,
+        dense_figures,
+        sparse,
+        sparse_figures,
+        weaker,
+        clip,
+        momentum_u,
+        forms,
+        rates,
+        numerics,
+        training,
+    )
     for claim in part.CLAIMS
 }
 

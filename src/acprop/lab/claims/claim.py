@@ -19,10 +19,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """name: how the command line finds it. place: where the paper says it."""
+    """name: how the command line finds it. place: where the paper says it.
+
+    kind: see `acprop.records.Verdict`.
+    """
 
     name: str
     owner: Literal["paper", "ours"]
+    kind: Literal["central", "proof step", "constant", "wording"]
     place: str
     statement: str
     check: Callable[[], Finding]
@@ -40,4 +44,5 @@ class Claim:
             evidence=found.evidence,
             numbers=found.numbers,
             wall_seconds=time.perf_counter() - start,
+            kind=self.kind,
         )

@@ -230,6 +230,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "clip-falls-silent",
         "ours",
+        "central",
         "Lemmas 3.3 and 3.4",
         "where |u| ≤ R the bound t^¼ is silent from t = R⁴ on; on problem 1 R is "
         "P/√s_kP, on problem 2 the larger of P/(2√s⁺) and 1/√s⁻",
@@ -238,6 +239,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "clip-keeps-the-limit",
         "ours",
+        "central",
         "Lemmas 3.3 and 3.4",
         "in the limit the bound loses no cell of either problem, for an element alone "
         "or in any tensor",
@@ -246,6 +248,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "clip-price",
         "ours",
+        "constant",
         "Fig. 1, Fig. 4",
         "until it is silent the bound costs part of the plane, the more the earlier",
         price,
@@ -253,6 +256,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "clip-bias",
         "ours",
+        "proof step",
         "Section 4",
         "the mean of |u - clip(u, ±c)| is at most that of u²/(4c)",
         bias,
@@ -260,6 +264,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "theorem-4.1-clipped",
         "ours",
+        "central",
         "Section 4, Theorem 4.1",
         "With the bound t^¼ the corrected Theorem 4.1 keeps its rate; the constant "
         "doubles and a term of T^-½ joins it.",

@@ -111,6 +111,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "momentum-u-keeps-the-drift",
         "ours",
+        "central",
         "Lemmas 3.3 and 3.4",
         "a running mean of u drifts as u does, if s is centered on the paper's m",
         keeps_the_drift,
@@ -118,6 +119,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "momentum-u-own-centering",
         "ours",
+        "central",
         "Lemmas 3.3 and 3.4",
         "centered on √s·M instead, which saves m, it loses cells of both problems and "
         "keeps more of problem 2 than AdaShift",

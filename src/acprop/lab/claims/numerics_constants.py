@@ -17,7 +17,7 @@ from acprop.lab.gaussian import (
     tuned_bound,
 )
 from acprop.lab.methods import method
-from acprop.lab.steps import final_state
+from acprop.lab.steps import feed, final_state
 from acprop.reference import Hyper
 from acprop.rule import OPTAX, PAPER
 
@@ -43,20 +43,6 @@ def _uncentered() -> Finding:
     )
 
 
-def _centered_as_printed() -> Finding:
-    found = {beta1: _measured(_EARLY, beta1) for beta1 in _BETA1}
-    ok = all(abs(m.s - 1) <= 0.1 for m in found.values())
-    return Finding(
-        "holds" if ok else "fails",
-        "of σ² = 1 the mean of s is "
-        + " and ".join(
-            f"{m.s:.3f} ± {m.s_half:.3f} (β1 = {b}, {m.below:.0%} of the runs below 1)"
-            for b, m in found.items()
-        ),
-        {"s": {str(b): m.s for b, m in found.items()}},
-    )
-
-
 def _centered() -> Finding:
     gaps: list[float] = []
     for beta1 in _BETA1:
@@ -64,11 +50,13 @@ def _centered() -> Finding:
         gaps.append(abs(m.s - _EARLY.centered(beta1)) / m.s_half)
         p = measure(_EARLY, beta1, convention=OPTAX)
         gaps.append(abs(p.s - _EARLY.centered(beta1, OPTAX)) / p.s_half)
+    below = {b: _measured(_EARLY, b).below for b in _BETA1}
     return Finding(
-        "holds" if max(gaps) <= 1 else "fails",
+        "holds" if max(gaps) <= 1 and min(below.values()) > 0.5 else "fails",
         f"for β1 = 0.5 and 0.9 and for both residuals the measured mean is at most "
-        f"{max(gaps):.2f} half-widths of its 99.9 % interval away",
-        {"gaps_in_half_widths": gaps},
+        f"{max(gaps):.2f} half-widths of its 99.9 % interval away; {below[0.9]:.0%} of "
+        f"the runs are below σ² at β1 = 0.9 and {below[0.5]:.0%} at 0.5",
+        {"gaps_in_half_widths": gaps, "below": {str(b): x for b, x in below.items()}},
     )
 
 
@@ -77,18 +65,20 @@ def _ratio(beta1: float) -> float:
     return float(np.sqrt(m.v / m.s))
 
 
-def _factor_as_printed() -> Finding:
+def _factor() -> Finding:
+    """“Approximately”: within 10 % at the β1 of most of the paper's experiments."""
     printed = _EARLY.printed_factor()
     off = {b: _ratio(b) / printed - 1 for b in _BETA1}
     return Finding(
-        "holds" if max(map(abs, off.values())) < 0.05 else "fails",
-        f"μ = 10σ: printed {printed:.2f}, measured {_ratio(0.9):.2f} at β1 = 0.9 and "
-        f"{_ratio(0.5):.2f} at β1 = 0.5",
+        "holds" if abs(off[0.9]) < 0.1 else "fails",
+        f"μ = 10σ, ratio of the means: printed {printed:.2f}, measured "
+        f"{_ratio(0.9):.2f} at β1 = 0.9 ({off[0.9]:+.0%}) and {_ratio(0.5):.2f} at "
+        f"β1 = 0.5 ({off[0.5]:+.0%}): the paper claims too little",
         {"printed": printed, "measured": {str(b): _ratio(b) for b in _BETA1}},
     )
 
 
-def _factor() -> Finding:
+def _factor_exact() -> Finding:
     off = max(abs(_ratio(b) / _EARLY.factor(b) - 1) for b in _BETA1)
     return Finding(
         "holds" if off < 0.01 else "fails",
@@ -129,16 +119,27 @@ def _larger_learning_rate() -> Finding:
     )
 
 
-def _late_as_printed() -> Finding:
-    m = _measured(_LATE, 0.9)
+def _late_lower_bounds() -> Finding:
+    """The least v and s of a run from its first step on: medians of 256 runs."""
+    rng, h = np.random.default_rng(0), Hyper(beta1=0.9, beta2=0.999, axis=())
+    draws = rng.normal(_LATE.mu, _LATE.sigma, size=(2000, 256))
+    least: dict[str, float] = {}
+    for name, optimizer in (("v", "adashift"), ("s", "acprop")):
+        low = np.full(256, np.inf)
+        for step in feed(method(optimizer), PAPER, h, draws):
+            low = np.minimum(low, step.after.s)
+        least[name] = float(np.median(low))
+    apart = (least["v"] / least["s"]) ** 0.5
     return Finding(
-        "holds" if max(m.v, m.s) < 0.1 else "fails",
-        f"at μ = σ/100 the means are v = {m.v:.2f}·σ² and s = {m.s:.2f}·σ²",
-        {"v": m.v, "s": m.s},
+        "holds" if max(least.values()) < 0.01 and apart < 1.25 else "fails",
+        f"at μ = σ/100 and betas (0.9, 0.999) the least of a run is K_l = "
+        f"{least['v']:.1e}·σ² for v and {least['s']:.1e}·σ² for s, so C_u differs by a "
+        f"factor of {apart:.2f}",
+        {**least, "C_u apart": apart},
     )
 
 
-def _late() -> Finding:
+def _late_means() -> Finding:
     shares = {b: (_measured(_LATE, b).s / _measured(_LATE, b).v) for b in _BETA1}
     off = max(abs(share / _LATE.centered(b) - 1) for b, share in shares.items())
     return Finding(
@@ -155,14 +156,27 @@ def _drift_limit(beta1: float, change: float) -> float:
     return float(final_state(method("acprop"), PAPER, h, gradients).s)
 
 
-def _change_as_printed() -> Finding:
-    found = {b: _drift_limit(b, 0.25) / 0.25**2 for b in _BETA1}
-    ok = all(0.5 < share < 2 for share in found.values())
+def _spread_limit(sigma: float, change: float) -> float:
+    """The mean of s over 4096 lanes: noise of spread σ on a gradient that changes."""
+    rng, h = np.random.default_rng(0), Hyper(beta1=0.9, beta2=0.9, eps=0.0, axis=())
+    gradients = (change * t + sigma * rng.standard_normal(4096) for t in range(1, 301))
+    return float(np.mean(final_state(method("acprop"), PAPER, h, gradients).s))
+
+
+def _two_aspects() -> Finding:
+    """Qualitative: both aspects raise s, together they add up; nothing else does."""
+    noise, change, both = (
+        _spread_limit(*pair) for pair in ((1.0, 0.0), (0.0, 0.25), (1.0, 0.25))
+    )
+    neither = _spread_limit(0.0, 0.0)
+    off = abs(both / (noise + change) - 1)
     return Finding(
-        "holds" if ok else "fails",
-        "if ∇f changes by c at every step, s is "
-        + " and ".join(f"{share:.2f}·c² (β1 = {b})" for b, share in found.items()),
-        {"s_over_change2": {str(b): share for b, share in found.items()}},
+        "holds"
+        if min(noise, change) > 0.1 and neither == 0 and off < 0.05
+        else "fails",
+        f"β1 = 0.9: s is {noise:.2f} with noise σ = 1, {change:.2f} with a change of "
+        f"0.25 at every step, {both:.2f} with both and {neither:g} with neither",
+        {"noise": noise, "change": change, "both": both, "neither": neither},
     )
 
 
@@ -184,48 +198,50 @@ CLAIMS = (
     Claim(
         "uncentered-moment",
         "paper",
+        "constant",
         _CONSTANTS,
         "The uncentered second moment is about μ² + σ²",
         _uncentered,
     ),
     Claim(
         "centered-moment",
-        "paper",
-        _CONSTANTS,
-        "The centered second moment is about σ², which is also a lower bound for s_t",
-        _centered_as_printed,
-    ),
-    Claim(
-        "centered-moment-corrected",
         "ours",
+        "constant",
         _CONSTANTS,
-        "Its mean is 2β1²/(1 + β1)·σ², or 2/(1 + β1)·σ² for the residual g_t - m_{t-1}",
+        "The mean of s is 2β1²/(1 + β1)·σ², or 2/(1 + β1)·σ² for the residual "
+        "g_t - m_{t-1}; σ² is not a lower bound of s",
         _centered,
     ),
     Claim(
         "centering-factor",
         "paper",
+        "constant",
         _CONSTANTS,
-        "Early on, 1/C_l is smaller by a factor of about √(μ² + σ²)/σ",
-        _factor_as_printed,
+        "“approximately”, 1/C_l is √(μ² + σ²) + ε uncentered and √σ² + ε centered: "
+        "early on apart “by a constant factor of around” √(μ² + σ²)/σ",
+        _factor,
     ),
     Claim(
-        "centering-factor-corrected",
+        "centering-factor-exact",
         "ours",
+        "constant",
         _CONSTANTS,
-        "The factor is √((μ² + σ²)(1 + β1)/2)/(β1·σ)",
-        _factor,
+        "Between the means of v and s the factor is √((μ² + σ²)(1 + β1)/2)/(β1·σ)",
+        _factor_exact,
     ),
     Claim(
         "centering-converges-faster",
         "paper",
+        "central",
         _CONSTANTS,
-        "Early on, the bound of the centered version is smaller by that factor",
+        "early on “the centered version (ACProp) can converge faster than uncentered "
+        "type (AdaShift) by a constant factor”, which the bound is to show",
         _converges_faster,
     ),
     Claim(
         "centering-converges-faster-corrected",
         "ours",
+        "central",
         _CONSTANTS,
         "One term of the bound falls and the noise term grows by the same factor; with "
         "the best α0 for each, they are equal: centering is a larger learning rate",
@@ -234,27 +250,33 @@ CLAIMS = (
     Claim(
         "late-phase",
         "paper",
+        "proof step",
         _CONSTANTS,
-        "Late, |μ| ≪ σ, and both second moments are close to 0",
-        _late_as_printed,
+        "late, |μ| ≪ σ, “K_l^v … and K_l^s … are both close to 0, hence C_u term is "
+        "close for both types”",
+        _late_lower_bounds,
     ),
     Claim(
-        "late-phase-corrected",
+        "late-phase-means",
         "ours",
+        "constant",
         _CONSTANTS,
-        "Late, v is about σ² and s is 2β1²/(1 + β1) times that",
-        _late,
+        "Late, the mean of v is about σ² and that of s 2β1²/(1 + β1) times that",
+        _late_means,
     ),
     Claim(
         "second-moment-of-a-change",
         "paper",
+        "proof step",
         _REMARK,
-        "s_t estimates the squared change of the true gradient, apart from noise",
-        _change_as_printed,
+        "“s_t is an estimate of mixture of two aspects: the change in true gradient …, "
+        "and the noise in g_t”",
+        _two_aspects,
     ),
     Claim(
-        "second-moment-of-a-change-corrected",
+        "second-moment-of-a-change-exact",
         "ours",
+        "constant",
         _REMARK,
         "A change of c at every step adds up in m's lag: s tends to (β1/(1 - β1)·c)²",
         _change,

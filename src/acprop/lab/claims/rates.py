@@ -7,7 +7,13 @@ import math
 from dataclasses import replace
 from functools import cache
 
-from acprop.lab.claims import momentum, momentum_steps, preconditioner, theorem41
+from acprop.lab.claims import (
+    momentum,
+    momentum_steps,
+    oracle,
+    preconditioner,
+    theorem41,
+)
 from acprop.lab.claims.claim import Claim, Finding
 from acprop.lab.descent import walk
 from acprop.lab.methods import method
@@ -94,9 +100,11 @@ RATE = "Section 4, optimal rate in big O"
 CLAIMS: tuple[Claim, ...] = (
     *preconditioner.CLAIMS,
     *theorem41.CLAIMS,
+    *oracle.CLAIMS,
     Claim(
         "async-rate",
         "paper",
+        "central",
         RATE,
         "Asynchronous methods converge at O(1/√T) when η = ½.",
         async_rate,
@@ -104,6 +112,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "async-rate-beats-sync",
         "paper",
+        "central",
         RATE,
         "This outperforms the O(log T/√T) of synchronous methods.",
         async_beats_sync,
@@ -111,6 +120,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "sync-stalls-on-skewed-noise",
         "ours",
+        "central",
         RATE,
         "With skewed noise and a small β2 synchronous methods stall where their "
         "asynchronous twins go on: the difference is a bias, not a logarithm.",

@@ -97,7 +97,7 @@ def for_every_run() -> Finding:
         "holds" if total / T <= right else "fails",
         f"with g = 0 or 2∇f by a coin, ε = 10, T = {T}: a run of probability 2^-{T} "
         f"has the average {total / T:.2f} above the corrected right side {right:.2f}, "
-        f"which bounds the mean over runs ({np.mean(mean):.2f})",
+        f"which bounds the mean over runs ({np.mean(mean):.2f}), as the proof has it",
         {"run": total / T, "corrected": right, "mean": float(np.mean(mean)), "T": T},
     )
 
@@ -200,6 +200,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "theorem-4.1-as-printed",
         "paper",
+        "constant",
         PLACE,
         "The average squared gradient is at most "
         "2/C_l·[(M_f - f*)·α0·T^(η-1) + L·C_u²·σ²·α0/(2(1-η))·T^-η].",
@@ -208,6 +209,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "theorem-4.1-corrected",
         "ours",
+        "central",
         PLACE,
         "The expected average is at most "
         "2/C_l·[(M_f - f*)/α0·T^(η-1) + L·C_u²·σ²·α0/(2(1-η))·T^-η].",
@@ -216,14 +218,16 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "theorem-4.1-for-every-run",
         "paper",
+        "wording",
         PLACE,
-        "With 1/α0 put right, the bound holds for the run itself: the left side is "
-        "printed without an expectation.",
+        "The left side is printed without an expectation, so that the bound, with "
+        "1/α0 put right, would hold for every run; the proof takes expectations.",
         for_every_run,
     ),
     Claim(
         "theorem-4.1-condition-is-needed",
         "ours",
+        "proof step",
         PLACE,
         "Above α0 = C_l/(L·C_u²) the corrected inequality can fail.",
         condition_is_needed,
@@ -231,6 +235,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "theorem-4.1-condition-excludes-the-experiments",
         "ours",
+        "constant",
         "Appendix C, table of hyper-parameters",
         "With C_u = 1/ε the condition on α0 rules out the paper's own settings for "
         "every loss with L·M_g ≥ 10^-12.",
@@ -239,6 +244,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "theorem-4.1-delta-to-the-minus-four",
         "paper",
+        "central",
         NATURAL,
         "At η = ½ a squared gradient of δ² needs O(δ^-4) steps.",
         steps_to_precision,
@@ -246,6 +252,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "ceiling-takes-the-logarithm",
         "ours",
+        "proof step",
         PROOF,
         "O(1/√T) instead of O(log T/√T) is due to f ≤ M_f: for SGD the same proof "
         "gives the one with it and the other without.",
@@ -254,6 +261,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "harmonic-sum-bound",
         "paper",
+        "proof step",
         PROOF,
         "Σ t^-η ≤ T^(1-η)/(1-η), as ζ(η) + ½·T^-η is not positive.",
         sum_bound,

@@ -1,0 +1,154 @@
+"""What the paper says of MNIST and of VGG-11's betas, measured for the laboratory.
+
+    python scripts/lab_training.py [--runs runs] [--only mnist]
+
+The laboratory has no torch and no data, so its claims on training read what this script
+has measured: src/acprop/lab/claims/training.json. Two of the studies, smaller than the
+paper's:
+
+    mnist   vision/mnist-mlp at scale small, 15 epochs, two seeds, by ACProp (authors)
+            and by Adam. v and s are kept beside each run, from the same gradients and
+            without ε: the authors' code adds ε to s at every step, which at 1e-8 would
+            be more than s itself
+    vgg     vision/vgg-beta1 and vgg-beta2 at scale smoke (4000 images, 3 epochs), three
+            seeds; the authors' convention with ε = 1e-8, as the published curves have
+
+Runs of VGG that are there already are kept. About a quarter of an hour on one core.
+"""
+
+import argparse
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from acprop.bench.execute import execute
+from acprop.bench.spec import RunSpec
+from acprop.bench.store import Store
+from acprop.bench.studies import library
+from acprop.bench.tasks import prepare
+
+ROOT = Path(__file__).resolve().parents[1]
+RECORD = ROOT / "src" / "acprop" / "lab" / "claims" / "training.json"
+SEEDS = {"mnist": (0, 1), "vgg": (0, 1, 2)}
+EPOCHS = 15  # of MNIST: the paper speaks of those after the tenth
+BETA1, BETA2 = 0.9, 0.999
+MNIST = {
+    "acprop": {"lr": 1e-3, "convention": "authors", "eps": 1e-8, "numerator": "g"},
+    "adam": {"lr": 1e-3, "eps": 1e-8},
+}
+VGG = {
+    "lr": 1e-3,
+    "convention": "authors",
+    "eps": 1e-8,
+    "numerator": "g",
+    "weight_decay": 5e-4,
+    "decoupled": False,
+}
+BETAS = {
+    "beta1": (0.5, 0.7, 0.9, 0.95, 0.99),
+    "beta2": (0.9, 0.99, 0.999, 0.9999),
+}
+
+
+@dataclass(slots=True)
+class Watched:
+    """An optimizer's factory; v and s of Section 2.1 see its gradients before a step.
+
+    One vector for all parameters.
+    """
+
+    make: Any
+    t: int = 0
+    kept: dict[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def needs_graph(self) -> bool:
+        return bool(self.make.needs_graph)
+
+    def __call__(self, module: nn.Module) -> torch.optim.Optimizer:
+        optimizer = self.make(module)
+        optimizer.register_step_pre_hook(self._observe)
+        return optimizer
+
+    def _observe(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        params = [p for group in optimizer.param_groups for p in group["params"]]
+        g = torch.cat([p.grad.reshape(-1) for p in params])
+        self.kept = self.kept or {k: torch.zeros_like(g) for k in "mvs"}
+        m, v, s = (self.kept[k] for k in "mvs")
+        self.t += 1
+        m.lerp_(g, 1 - BETA1)
+        v.mul_(BETA2).addcmul_(g, g, value=1 - BETA2)
+        s.mul_(BETA2).addcmul_(g - m, g - m, value=1 - BETA2)
+
+    def means(self) -> dict[str, float]:
+        """Bias-corrected, over all parameters."""
+        full = 1 - BETA2**self.t
+        return {k: float(self.kept[k].double().mean()) / full for k in "vs"}
+
+
+def mnist(optimizer: str, seed: int) -> list[dict[str, float]]:
+    """One entry for each epoch: the means of v and s, and the mean training loss."""
+    study = library(ROOT / "studies").study("vision/mnist-mlp")
+    spec = study.spec("small", optimizer, MNIST[optimizer], seed)
+    prepared = prepare(spec)
+    watched = Watched(prepared.optimizer)
+    session = prepared.task.begin(seed, watched)
+    epochs: list[dict[str, float]] = []
+    for _ in range(EPOCHS):
+        losses = [session.train_step()["loss"] for _ in range(session.steps_per_epoch)]
+        epochs.append({**watched.means(), "train_loss": sum(losses) / len(losses)})
+    return epochs
+
+
+def vgg(beta: str, value: float, seed: int) -> RunSpec:
+    study = library(ROOT / "studies").study(f"vision/vgg-{beta}")
+    settings = {**VGG, "beta1": BETA1, "beta2": BETA2, beta: value}
+    return study.spec("smoke", "acprop", settings, seed)
+
+
+def all_of_vgg(root: Path) -> dict[str, dict[str, list[float]]]:
+    """The last test accuracy of each run."""
+    specs = {
+        (beta, value, seed): vgg(beta, value, seed)
+        for beta, values in BETAS.items()
+        for value in values
+        for seed in SEEDS["vgg"]
+    }
+    execute(specs.values(), root, jobs=1)
+
+    def accuracy(spec: RunSpec) -> float:
+        record = Store(root).folder(spec).record(study="", scale="", asked={})
+        return record.final["test_accuracy"]
+
+    return {
+        beta: {
+            str(value): [accuracy(specs[beta, value, seed]) for seed in SEEDS["vgg"]]
+            for value in values
+        }
+        for beta, values in BETAS.items()
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=Path, default=Path("runs"))
+    parser.add_argument("--only", choices=("mnist", "vgg"))
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    found = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    if options.only != "vgg":
+        found["mnist"] = {o: [mnist(o, s) for s in SEEDS["mnist"]] for o in MNIST}
+    if options.only != "mnist":
+        found["vgg"] = all_of_vgg(options.runs)
+    temporary = RECORD.with_suffix(".tmp")
+    temporary.write_text(json.dumps(found, indent=1) + "\n")
+    os.replace(temporary, RECORD)
+
+
+if __name__ == "__main__":
+    main()
