@@ -28,7 +28,9 @@ RECORDS = [
     Boundary("dense", "adam", 0.9, "paper", (Crossing(5, "converges", (0.1, 0.2)),)),
     Curves("n", "t", "x", "y", (Line("a", (1.0, 2.0), (3.0, 4.0)),), about={"P": 3}),
     Surface("n", "t", "x", "y", "v", (1.0,), (2.0, 3.0), ((4.0,), (5.0,))),
-    Verdict("c", "paper", "Lemma 1", "it is so", "holds", "seen", {"n": 1}, 0.5),
+    Verdict(
+        "c", "paper", "central", "Lemma 1", "it is so", "holds", "seen", {"n": 1}, 0.5
+    ),
 ]
 
 

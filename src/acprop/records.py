@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast, get_args
 
 from acprop import files
 from acprop.plain import Plain, to_line
@@ -22,6 +22,8 @@ Counts = tuple[tuple[int, ...], ...]
 
 Finite = Literal["converged", "not converged", "undecided"]
 Asymptotic = Literal["converges", "diverges"]
+Kind = Literal["central", "proof step", "constant", "wording"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,22 +161,22 @@ class Verdict:
 
     owner: whose claim it is; one of the paper's that fails is a finding, one of ours
         that fails is a defect.
-    numbers: the evidence, for a program.
     kind: "central", a result; "proof step", a step of a proof or a reason given for a
         result; "constant", a number or a closed form; "wording", a remark or a slip on
         which no conclusion rests.
+    numbers: the evidence, for a program.
     """
 
     record: ClassVar[str] = "verdict"
     claim: str
     owner: Literal["paper", "ours"]
+    kind: Kind
     place: str
     statement: str
     verdict: Literal["holds", "fails", "undecided"]
     evidence: str
-    numbers: dict[str, Any]
+    numbers: Plain
     wall_seconds: float
-    kind: Literal["central", "proof step", "constant", "wording"] = "central"
 
 
 class RunStatus(StrEnum):

@@ -16,7 +16,7 @@ from acprop.report.figures import draw
 from .made import boundary, cell, curves, named, region, surface
 
 BORDER = boundary([(3, "diverges", (0.6,)), (4, "diverges", (0.7,))])
-VERDICT = Verdict("c", "ours", "here", "it is so", "holds", "seen", {}, 0.1)
+VERDICT = Verdict("c", "ours", "central", "here", "it is so", "holds", "seen", {}, 0.1)
 RECORDS = {
     "regions": [region(), region("acprop"), BORDER],
     "large region": [

@@ -27,7 +27,7 @@ VOID = {"meta", "link", "img", "wbr", "br"}
 
 
 def claim(name, owner="paper", verdict="holds", statement="it is so", kind="central"):
-    return Verdict(name, owner, "Lemma 1", statement, verdict, "seen", {}, 0.1, kind)
+    return Verdict(name, owner, kind, "Lemma 1", statement, verdict, "seen", {}, 0.1)
 
 
 CLAIMS = [

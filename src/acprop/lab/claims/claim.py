@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from acprop.records import Verdict
+from acprop.records import Kind, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Claim:
 
     name: str
     owner: Literal["paper", "ours"]
-    kind: Literal["central", "proof step", "constant", "wording"]
+    kind: Kind
     place: str
     statement: str
     check: Callable[[], Finding]
@@ -38,11 +38,11 @@ class Claim:
         return Verdict(
             claim=self.name,
             owner=self.owner,
+            kind=self.kind,
             place=self.place,
             statement=self.statement,
             verdict=found.verdict,
             evidence=found.evidence,
             numbers=found.numbers,
             wall_seconds=time.perf_counter() - start,
-            kind=self.kind,
         )
