@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from acprop.records import (
+    KINDS,
     Boundary,
     Curves,
     Record,
@@ -25,7 +26,6 @@ from acprop.report.metrics import judged_by, value_words
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 COLOURS = {"holds": "green", "fails": "red", "undecided": "yellow"}
-KINDS = ("central", "proof step", "constant", "wording")
 FEW = 60  # cells that are listed one by one
 
 

@@ -22,6 +22,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from acprop import files
 from acprop.records import (
+    KINDS,
     FigureRecord,
     RunRecord,
     RunStatus,
@@ -38,7 +39,6 @@ from acprop.report.tables import Table, study_sentence, study_table
 __all__ = ["Content", "write_page"]
 
 VERDICTS = ("fails", "undecided", "holds")
-KINDS = ("central", "proof step", "constant", "wording")
 
 
 @dataclass(frozen=True, slots=True)
