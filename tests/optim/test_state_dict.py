@@ -251,6 +251,21 @@ def test_a_checkpoint_of_the_first_edition_loads_and_is_bounded_from_then_on(for
     exactly(snapshot(walk(fresh, later)), snapshot(walk(optimizer, later)))
 
 
+@pytest.mark.parametrize("chosen", [0.5, "t**0.25"])
+def test_a_bound_that_a_checkpoint_of_the_first_edition_chose_is_kept(chosen):
+    """Only the absence of one meant something else there."""
+    optimizer = walk(acprop.ACProp(plain_params(), clip=chosen, numerator="g"), 3)
+    first = deepcopy(optimizer.state_dict())
+    (group,) = first["param_groups"]
+    del group["momentum"], group["numerator"]
+    fresh = acprop.ACProp(copies(optimizer), clip=2.0, numerator="m")
+    fresh.load_state_dict(through_a_file(first))
+    assert fresh.param_groups[0]["clip"] == chosen
+    assert fresh.param_groups[0]["numerator"] == "g"
+    later = range(3, 6)
+    exactly(snapshot(walk(fresh, later)), snapshot(walk(optimizer, later)))
+
+
 @pytest.mark.parametrize("convention", ["guarded", "paper", "authors"])
 def test_torchs_adamw_goes_on_from_our_checkpoint_with_an_epsilon_of_its_own(
     convention,
