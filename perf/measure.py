@@ -73,7 +73,7 @@ def machine() -> dict[str, Any]:
 
 
 def save(name: str, record: dict[str, Any]) -> Path:
-    """Write results/perf/<name>.json, whole or not at all, and note it in the history."""
+    """Write results/perf/<name>.json, whole or not at all; note it in the history."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{name}.json"
     with tempfile.NamedTemporaryFile("w", dir=RESULTS, delete=False) as file:
