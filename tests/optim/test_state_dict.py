@@ -12,10 +12,10 @@ from acprop.rule import CONVENTIONS
 
 from .infos import (
     OWN_CONVENTION,
-    each_case,
     each_case_on_every_kernel,
     each_class,
     each_kernel,
+    each_option,
 )
 from .walks import (
     exactly,
@@ -63,7 +63,7 @@ def test_tensors_of_every_kind_continue_from_memory_to_the_last_bit(cls):
     exactly(snapshot(walk(fresh, later)), snapshot(walk(optimizer, later)))
 
 
-@each_case
+@each_option
 def test_a_copied_or_pickled_optimizer_continues_with_its_own_parameters(case):
     optimizer = walk(case.make(typed_params()), 2)
     others = deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))
@@ -75,7 +75,7 @@ def test_a_copied_or_pickled_optimizer_continues_with_its_own_parameters(case):
         exactly(snapshot(walk(other, range(2, 4))), expected)
 
 
-@each_case
+@each_option
 def test_options_come_back_as_they_were(case):
     optimizer = case.make(plain_params())
     fresh = case.cls(plain_params())
@@ -102,7 +102,7 @@ def test_a_constraint_comes_back_from_a_file_with_its_tensors():
     assert (fresh.param_groups[0]["params"][0] <= box.hi).all()
 
 
-@each_case
+@each_option
 def test_to_save_or_to_load_changes_neither_optimizer_nor_dict(case):
     optimizer = walk(case.make(typed_params()), 2)
     saved, before = optimizer.state_dict(), snapshot(optimizer)
@@ -132,7 +132,7 @@ def test_a_step_saved_as_a_number_is_understood(cls, foreach, kind):
     exactly(snapshot(walk(fresh, later)), snapshot(walk(optimizer, later)))
 
 
-@each_case
+@each_option
 def test_options_that_an_older_checkpoint_lacks_are_the_optimizers_own(case):
     """Those that the case is about."""
     optimizer = walk(case.make(typed_params()), 2)
@@ -297,7 +297,7 @@ DOUBLE = [torch.float64, torch.complex128]
     [(SINGLE, DOUBLE), (DOUBLE, SINGLE)],
     ids=["to double", "to single"],
 )
-@each_case
+@each_option
 def test_state_takes_the_type_of_the_parameter_that_loads_it(case, saved_as, loaded_as):
     optimizer = walk(case.make([plain_params(dtype)[1] for dtype in saved_as]), 2)
     params = zip(params_of(optimizer), loaded_as, strict=True)
@@ -314,7 +314,7 @@ def test_state_takes_the_type_of_the_parameter_that_loads_it(case, saved_as, loa
         }
 
 
-@each_case
+@each_option
 def test_a_half_precision_parameter_loads_its_state_in_single_precision(case):
     """torch would round it to the parameter's type: 1 - β2 = 0.001 away."""
     half = torch.bfloat16
