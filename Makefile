@@ -52,6 +52,7 @@ perf: setup  ## speed, as ratios measured in one run
 
 reproduce: setup  ## every claim, every toy figure, every study at smoke scale, and a page
 	$(BIN)/acprop reproduce --scale smoke
+	@$(BIN)/python scripts/same_verdicts.py
 
 ablation: setup  ## measure the guard and the roads not taken again (results/guard)
 	$(BIN)/python scripts/guard_ablation.py
