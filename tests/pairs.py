@@ -13,18 +13,19 @@ Row = TypeVar("Row")
 
 
 def pairwise(
-    rows: Sequence[Row], values: Callable[[Row], Mapping[str, Hashable]]
+    rows: Sequence[Row], values: Callable[[Row], Mapping[Hashable, Hashable]]
 ) -> list[Row]:
     """Choose greedily: the row with most pairs that are still missing, then the next.
 
     Only pairs that some row has are asked for, so what does not go together stays out.
-    The choice depends on the rows and their order alone.
+    The choice depends on the rows and their order alone. The values of all rows have
+    the same names in the same order.
     """
     numbers: dict[tuple[object, object], int] = {}
     masks = [  # a row's pairs as the bits of a number: fast to count
         sum(
             1 << numbers.setdefault(pair, len(numbers))
-            for pair in combinations(sorted(values(row).items(), key=_name), 2)
+            for pair in combinations(values(row).items(), 2)
         )
         for row in rows
     ]
@@ -36,7 +37,3 @@ def pairwise(
         kept.add(best)
         missing &= ~masks[best]
     return [rows[i] for i in sorted(kept)]
-
-
-def _name(item: tuple[str, Hashable]) -> str:
-    return item[0]
