@@ -7,7 +7,7 @@ OLDEST := $(addprefix tests/optim/test_,between_steps.py gradients.py groups.py 
 C_SOURCES := $(wildcard src/acprop/native/*.c src/acprop/native/*.h src/acprop/native/*.inc)
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP)  ## build .venv with the package and everything the targets need
 
@@ -38,6 +38,9 @@ test-oldest:  ## the optimizers with the oldest torch that is supported (its whe
 	.venv-oldest/bin/pip install -q torch==2.6.0 numpy expecttest hypothesis pytest pytest-xdist
 	PYTHONPATH=src .venv-oldest/bin/python -m pytest -n 2 $(OLDEST)
 
+coverage: setup  ## the lines of src that the tests reach, and those they do not
+	$(BIN)/pytest -n 2 --cov --cov-report=term-missing:skip-covered
+
 sanitize: setup  ## the C code under address and undefined-behaviour sanitizers
 	$(BIN)/pytest -m '' tests/native/test_build.py
 
@@ -49,11 +52,12 @@ perf: setup  ## speed, as ratios measured in one run
 
 reproduce: setup  ## every claim, every toy figure, every study at smoke scale, and a page
 	$(BIN)/acprop reproduce --scale smoke
+	@$(BIN)/python scripts/same_verdicts.py
 
 ablation: setup  ## measure the guard and the roads not taken again (results/guard)
 	$(BIN)/python scripts/guard_ablation.py
 	$(BIN)/python scripts/guard_training.py
 	$(BIN)/python scripts/default_table.py
 
-.PHONY: help setup check test test-all test-oldest sanitize perf reproduce ablation
+.PHONY: help setup check test test-all test-oldest coverage sanitize perf reproduce ablation
 .DEFAULT_GOAL := help

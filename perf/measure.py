@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from history import append
+
 RESULTS = Path(__file__).parent.parent / "results" / "perf"
 
 
@@ -71,11 +73,12 @@ def machine() -> dict[str, Any]:
 
 
 def save(name: str, record: dict[str, Any]) -> Path:
-    """Write results/perf/<name>.json, whole or not at all."""
+    """Write results/perf/<name>.json, whole or not at all; note it in the history."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{name}.json"
     with tempfile.NamedTemporaryFile("w", dir=RESULTS, delete=False) as file:
         json.dump(record, file, indent=1)
         file.write("\n")
     os.replace(file.name, path)
+    append(RESULTS / "history.jsonl", name, record)
     return path

@@ -7,6 +7,7 @@ that changes there has to change here, and has to be what the code does.
 import inspect
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,20 @@ def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError) as caught:
         _ = acprop.AcProp
     assert str(caught.value) == "module 'acprop' has no attribute 'AcProp'"
+
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_version_stands_in_one_place():
+    """It is read from there, and repeated only where the paper's citation needs it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert acprop.__version__ == project["version"]
+    assert "__version__" in dir(acprop)
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {acprop.__version__}\n" in citation
+    said = python("import sys; sys.argv[1:] = ['--version']; import acprop.__main__")
+    assert (said.stdout, said.returncode) == (f"acprop {acprop.__version__}\n", 0)
 
 
 # 2. What its help says
@@ -328,5 +343,4 @@ def test_every_public_class_and_function_has_a_docstring():
     ],
 )
 def test_the_page_about_the_guard_prints_what_is_compared_here(line):
-    page = Path(__file__).parents[1] / "docs" / "guard.md"
-    assert line in page.read_text("utf-8")
+    assert line in (ROOT / "docs" / "guard.md").read_text("utf-8")

@@ -209,6 +209,7 @@ def test_the_reference_is_the_definition(case):
     assert write_golden.distance(case, ours) <= ROUNDING
 
 
+@pytest.mark.slow  # `make check` asks the script itself
 def test_the_golden_file_is_what_its_script_writes():
     assert write_golden.check() == []
 

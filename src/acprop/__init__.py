@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     )
     from acprop.rule import AUTHORS, GUARDED, OPTAX, PAPER, Convention, Rule
 
+    __version__: str
+
 _HOME = {
     "ACProp": "optim",
     "AdaBelief": "optim",
@@ -58,10 +60,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":  # it stands in pyproject.toml and nowhere else
+        return import_module("importlib.metadata").version("acprop")
     if name not in _HOME:
         raise AttributeError(f"module 'acprop' has no attribute {name!r}")
     return getattr(import_module(f"acprop.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__, "__version__"})

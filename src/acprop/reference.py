@@ -12,7 +12,6 @@ import numpy as np
 from acprop.rule import Clip, Convention, Rule
 
 # A float64 array or a number. Any: numpy's own stubs cannot say "either".
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 Array = Any
 Axis = int | tuple[int, ...] | None
 

@@ -70,7 +70,7 @@ def kill_after(runs, seconds):
 def test_killed_again_and_again_a_run_ends_in_the_same_bits(tmp_path):
     whole = finish(tmp_path / "whole")
     draw, parts = random.Random(0), tmp_path / "parts"
-    for _ in range(4):
+    for _ in range(3):
         # A step and the write of its checkpoint take some hundredths of a second.
         kill_after(parts, draw.uniform(0, 0.05))
     resumed = finish(parts, "--resume")

@@ -149,7 +149,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_a_second_process_is_refused(
 ):
     asked = [sys.executable, "-m", "acprop", "bench"]
     asked += words(tmp_path, "--optimizer", "acprop", "--checkpoint-seconds", "0")
-    long = [word.replace("n_train=1280", "n_train=10000") for word in asked]
+    long = [word.replace("n_train=1280", "n_train=5000") for word in asked]
     process = start(long, stderr=subprocess.PIPE)
     until(lambda: list(tmp_path.glob("*/checkpoint.pt")))
     process.send_signal(signal.SIGSTOP)  # it holds the run as long as we look

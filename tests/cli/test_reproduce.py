@@ -164,7 +164,7 @@ def test_without_data_it_says_how_to_give_it_does_the_rest_and_fails(
 def test_interrupted_in_the_middle_the_next_call_goes_on(
     tmp_path, shelf, start, until, patience
 ):
-    shelf("long", epochs=40)
+    shelf("long", epochs=12)
     out = tmp_path / "out"
     words = ["reproduce", "--only", "vision/long", "--out", str(out), "--jobs", "1"]
     process = start(

@@ -1,5 +1,6 @@
 """A command that is interrupted: one line and exit code 130, whenever it comes."""
 
+import os
 import subprocess
 import sys
 
@@ -95,3 +96,33 @@ def test_when_the_command_is_done_no_signal_changes_its_exit_code():
     assert (said.returncode, said.stdout, said.stderr) == (0, "done\n", "")
     said = run("atexit.register(interrupt); sys.exit(1)", "signal.SIGTERM")
     assert (said.returncode, said.stderr) == (1, "")
+
+
+def test_reproduce_ends_as_cleanly_when_it_is_terminated(
+    tmp_path, start, until, patience
+):
+    """As `kill` does it, or a scheduler: the signal reaches the parent alone."""
+    words = ["reproduce", "--only", "lab", "--jobs", "2", "--out", str(tmp_path)]
+    process = start(
+        [sys.executable, "-m", "acprop", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    until(lambda: list(tmp_path.glob("verdicts/*.jsonl")))
+    process.terminate()
+    printed, said = process.communicate(timeout=patience)
+    assert (process.returncode, printed) == (130, "")
+    *bar, last = said.splitlines()
+    assert last == "stopped; call it again and it goes on where it was"
+    assert all(line.startswith("claims ") for line in bar)  # no leak, no traceback
+    until(lambda: not is_alive(process.pid))
+
+
+def is_alive(group):
+    """Is a process of the group left? Workers belong to it, and their helpers."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

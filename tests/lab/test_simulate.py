@@ -1,6 +1,7 @@
 """The laboratory's two engines: they agree, and they show what the paper shows."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from acprop.lab.methods import Method
 from acprop.lab.problems import Problem, dense, sparse
 from acprop.lab.simulate import Sweep, distances, trajectory
 from acprop.reference import Hyper, State, step
+
+from ..pairs import pairwise
 
 RMSPROP, RMSPROP_CENTERED, ADAM, ADABELIEF, ADASHIFT, ACPROP, ACPROP_MOMENTUM = (
     METHODS_BY_NAME[name]
@@ -58,12 +61,16 @@ def short(n_beta2: int = 11, **changes: object) -> Sweep:
 
 
 @needs_native
-@pytest.mark.parametrize("n_beta2", N_BETA2)
-@pytest.mark.parametrize("convention", rule.CONVENTIONS.values(), ids=lambda c: c.name)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    ("family", "convention", "n_beta2"),
+    pairwise(
+        list(product(FAMILIES, rule.CONVENTIONS, N_BETA2)),
+        lambda row: dict(enumerate(row)),
+    ),
+)
 def test_the_native_engine_follows_the_numpy_engine(family, convention, n_beta2):
     """All rules, six learning rates; the two share no arithmetic."""
-    sweep = short(n_beta2, convention=convention)
+    sweep = short(n_beta2, convention=rule.CONVENTIONS[convention])
     fast = distances(FAMILIES[family], sweep, engine="native")
     slow = distances(FAMILIES[family], sweep, engine="numpy")
     assert fast.shape == slow.shape == (8, 6, 4, n_beta2)

@@ -78,11 +78,17 @@ def expected(tmp_path_factory) -> str:
 @pytest.mark.parametrize(
     ("compiler", "flags"),
     [
-        pytest.param("cc", SANITIZED, id="sanitizers", marks=CC),
+        # `make sanitize` includes these two
+        pytest.param("cc", SANITIZED, id="sanitizers", marks=[CC, pytest.mark.slow]),
         pytest.param("cc", BASELINE, id="baseline", marks=[CC, X86]),
         pytest.param("cc", ("-O3",), id="O3", marks=CC),
         pytest.param("clang", ("-O3",), id="clang", marks=[CC, CLANG]),
-        pytest.param("clang", SANITIZED, id="clang-sanitizers", marks=[CC, CLANG]),
+        pytest.param(
+            "clang",
+            SANITIZED,
+            id="clang-sanitizers",
+            marks=[CC, CLANG, pytest.mark.slow],
+        ),
     ],
 )
 def test_every_build_computes_the_same(tmp_path, expected, compiler, flags):

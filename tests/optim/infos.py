@@ -27,13 +27,14 @@ from torch.testing._internal.common_optimizers import (
     OptimizerErrorEnum,
     OptimizerInfo,
     OptimizerInput,
-    _get_optim_inputs_including_global_cliquey_kwargs,
     get_error_inputs_for_all_optims,
 )
 
 import acprop
 from acprop import Ball, Box
 from acprop.rule import CONVENTIONS
+
+from ..pairs import pairwise
 
 # Where nothing was seen yet, "paper" and "torch" divide by ε. At their own 1e-16 and
 # 1e-8 the first step would be the only one that any comparison could see.
@@ -306,19 +307,41 @@ CASES = [
     for info in INFOS
     for given in info.optim_inputs_func("cpu")
 ]
-# "cuda" is no device here: for the CPU torch leaves foreach out, whose list operations
-# run there all the same.
+
+
+def paired(cases, others):
+    """Cases beside other values: every two of class, option and value, not all three.
+
+    Three at once are arithmetic, and the golden vectors' to compare.
+    """
+    rows = [(case, other) for case in cases for other in others]
+    return pairwise(
+        rows,
+        lambda row: {"class": row[0].cls, "option": row[0].desc, "other": str(row[1])},
+    )
+
+
+KERNELS = {False: "loop", True: "foreach"}
 CASES_ON_EVERY_KERNEL = [
-    Case(info.optim_cls, given.kwargs, given.desc)
-    for info in INFOS
-    for given in _get_optim_inputs_including_global_cliquey_kwargs(
-        "cuda", torch.float32, info, skip=("differentiable",)
+    case._replace(
+        kwargs={**case.kwargs, "foreach": foreach},
+        desc=f"{case.desc} & {KERNELS[foreach]}",
+    )
+    for case, foreach in paired(CASES, KERNELS)
+]
+# For what all classes share, as checkpoints are: every option once, classes in turn.
+OPTIONS = [
+    same[i % len(same)]
+    for i, same in enumerate(
+        [case for case in CASES if case.desc == desc]
+        for desc in dict.fromkeys(case.desc for case in CASES)
     )
 ]
 
 each_class = pytest.mark.parametrize("cls", OWN, ids=lambda cls: cls.__name__)
 each_case = pytest.mark.parametrize("case", CASES, ids=str)
+each_option = pytest.mark.parametrize("case", OPTIONS, ids=str)
 each_case_on_every_kernel = pytest.mark.parametrize(
     "case", CASES_ON_EVERY_KERNEL, ids=str
 )
-each_kernel = pytest.mark.parametrize("foreach", [False, True], ids=["loop", "foreach"])
+each_kernel = pytest.mark.parametrize("foreach", KERNELS, ids=KERNELS.get)

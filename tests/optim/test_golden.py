@@ -5,6 +5,7 @@ arithmetic with any of it.
 """
 
 import json
+from itertools import product
 from pathlib import Path
 
 import jax
@@ -19,6 +20,8 @@ from acprop import rule
 from acprop.optim.base import FamilyOptimizer
 from acprop.optim.kernels import blocked
 from acprop.reference import Hyper, State, step
+
+from ..pairs import pairwise
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FAMILY = json.loads((GOLDEN / "family.json").read_text())
@@ -78,30 +81,51 @@ def check_case(case: dict, dtype: torch.dtype, **options) -> None:
     assert_golden(state["exp_avg_sq"].reshape(-1), case["s"], dtype)
 
 
-every_case = pytest.mark.parametrize(
-    "case", FAMILY["cases"], ids=lambda case: case["id"]
-)
+# The four kernels; None of both is native, and blocks for what that leaves out.
+KERNELS = {
+    "loop": {"foreach": False},
+    "foreach": {"foreach": True},
+    "native": {},
+    "blocks": {"fused": False},
+}
+CAPTURABLE = {
+    f"{name}, capturable": {**KERNELS[name], "capturable": True}
+    for name in ("loop", "foreach", "blocks")
+}
+# In the other types a rule has no arithmetic of its own, so two things at once are
+# enough: every option in every kernel and type, and every option beside every other.
+NARROW = [dtype for dtype in TOLERANCE if dtype != torch.float64]
+OTHERS = [*product(KERNELS, NARROW), *product(CAPTURABLE, [torch.float32])]
 
 
-@every_kernel
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
-@every_case
-def test_every_kernel_walks_the_golden_trajectories(case, dtype, foreach):
+def values(row: tuple[dict, str, torch.dtype]) -> dict[str, str]:
+    case, kernel, dtype = row
+    options = {**case["rule"], **case["settings"]}
+    more = {"convention": case["convention"], "gradients": case["grads"]}
+    named = {name: str(value) for name, value in {**options, **more}.items()}
+    return {**named, "kernel and type": f"{kernel}, {dtype}"}
+
+
+def table(rows: list[tuple[dict, str, torch.dtype]]):
+    ids = [f"{case['id']}-{kernel}-{dtype}" for case, kernel, dtype in rows]
+    return pytest.mark.parametrize(("case", "kernel", "dtype"), rows, ids=ids)
+
+
+@table([*product(FAMILY["cases"], KERNELS, [torch.float64])])
+def test_every_kernel_walks_the_golden_trajectories(case, kernel, dtype, monkeypatch):
     """The family by its definition, to 50 digits (scripts/write_golden.py)."""
-    check_case(case, dtype, foreach=foreach)
-
-
-@every_case
-def test_blocks_walk_the_golden_trajectories(case, monkeypatch):
     monkeypatch.setattr(blocked, "BLOCK", 2)
-    check_case(case, torch.float64, fused=False)
+    check_case(case, dtype, **KERNELS[kernel])
 
 
-@every_kernel
-@every_case
-def test_a_step_counter_that_is_a_tensor_loses_no_digits(case, foreach):
-    """In float32 1 - 0.999^1 cancels; graph capture makes tensors of all scalars."""
-    check_case(case, torch.float32, foreach=foreach, capturable=True)
+@table(pairwise([(case, *way) for case in FAMILY["cases"] for way in OTHERS], values))
+def test_every_type_walks_the_golden_trajectories(case, kernel, dtype, monkeypatch):
+    """Half precision too; and a step counter that is a tensor loses no digits.
+
+    In float32 1 - 0.999^1 cancels; graph capture makes tensors of all scalars.
+    """
+    monkeypatch.setattr(blocked, "BLOCK", 2)
+    check_case(case, dtype, **{**KERNELS, **CAPTURABLE}[kernel])
 
 
 @every_kernel

@@ -8,7 +8,16 @@ import torch
 import acprop
 from acprop.optim import dispatch
 
-from .infos import CASES, each_case, each_case_on_every_kernel, each_class, each_kernel
+from .infos import (
+    CASES,
+    KERNELS,
+    each_case,
+    each_case_on_every_kernel,
+    each_class,
+    each_kernel,
+    each_option,
+    paired,
+)
 from .walks import (
     exactly,
     feed,
@@ -36,7 +45,7 @@ def test_foreach_is_the_loop_for_tensors_of_every_kind_in_one_group(case):
     up_to_rounding(snapshot(foreach), snapshot(loop))
 
 
-@each_case
+@each_option
 def test_foreach_does_not_mind_gradients_laid_out_unlike_their_parameters(case):
     loop, foreach = (case.make(plain_params(), foreach=f) for f in (False, True))
     for t in range(4):
@@ -145,8 +154,7 @@ def test_a_gradient_that_is_conjugated_lazily_counts_like_any_other(cls, foreach
 NOT_CAPTURABLE = [case for case in CASES if "capturable" not in case.desc]
 
 
-@each_kernel
-@pytest.mark.parametrize("case", NOT_CAPTURABLE, ids=str)
+@pytest.mark.parametrize(("case", "foreach"), paired(NOT_CAPTURABLE, KERNELS), ids=str)
 def test_a_counter_on_the_device_changes_no_more_than_rounding(case, foreach):
     """The scalars are then tensors; in float64 nothing may fall back to float32."""
     params = plain_params(torch.float64)

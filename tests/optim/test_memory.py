@@ -7,7 +7,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from .infos import each_case
+from .infos import CASES, each_case, paired
 from .walks import leaf, walk
 
 
@@ -59,11 +59,9 @@ def borrowed(case, n_tensors, dtype, foreach):
 
 # A half-precision parameter and its gradient are read into copies of twice the size.
 COPIES_READ = {torch.float32: 0, torch.bfloat16: 2}
-each_dtype = pytest.mark.parametrize("dtype", COPIES_READ, ids=str)
 
 
-@each_dtype
-@each_case
+@pytest.mark.parametrize(("case", "dtype"), paired(CASES, COPIES_READ), ids=str)
 def test_foreach_borrows_at_most_four_times_the_parameters(case, dtype):
     """And the window's past, where there is one. torch's own Adam borrows one copy."""
     n_tensors, n_past = 8, max(case.kwargs.get("delay", 1) - 1, 0)

@@ -10,7 +10,7 @@ from torch import nn
 import acprop
 from acprop.rule import CONVENTIONS
 
-from .infos import OWN_REFUSED, REFUSED, each_case, each_class, each_kernel
+from .infos import OWN_REFUSED, REFUSED, each_class, each_kernel, each_option
 from .walks import exactly, feed, leaf, plain_params, snapshot, typed_params, walk
 
 OVERRIDES = {
@@ -88,7 +88,7 @@ def test_a_group_of_another_convention_has_that_conventions_eps(cls, name):
     assert own.param_groups[0]["eps"] == 0.25
 
 
-@each_case
+@each_option
 def test_a_group_may_join_while_the_run_goes_on(case):
     weight, bias, temperature = plain_params()
     optimizer = walk(case.make([weight, bias]), 2)

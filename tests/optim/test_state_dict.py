@@ -12,10 +12,10 @@ from acprop.rule import CONVENTIONS
 
 from .infos import (
     OWN_CONVENTION,
-    each_case,
     each_case_on_every_kernel,
     each_class,
     each_kernel,
+    each_option,
 )
 from .walks import (
     exactly,
@@ -63,7 +63,7 @@ def test_tensors_of_every_kind_continue_from_memory_to_the_last_bit(cls):
     exactly(snapshot(walk(fresh, later)), snapshot(walk(optimizer, later)))
 
 
-@each_case
+@each_option
 def test_a_copied_or_pickled_optimizer_continues_with_its_own_parameters(case):
     optimizer = walk(case.make(typed_params()), 2)
     others = deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))
@@ -75,7 +75,7 @@ def test_a_copied_or_pickled_optimizer_continues_with_its_own_parameters(case):
         exactly(snapshot(walk(other, range(2, 4))), expected)
 
 
-@each_case
+@each_option
 def test_options_come_back_as_they_were(case):
     optimizer = case.make(plain_params())
     fresh = case.cls(plain_params())
@@ -102,7 +102,7 @@ def test_a_constraint_comes_back_from_a_file_with_its_tensors():
     assert (fresh.param_groups[0]["params"][0] <= box.hi).all()
 
 
-@each_case
+@each_option
 def test_to_save_or_to_load_changes_neither_optimizer_nor_dict(case):
     optimizer = walk(case.make(typed_params()), 2)
     saved, before = optimizer.state_dict(), snapshot(optimizer)
@@ -132,7 +132,7 @@ def test_a_step_saved_as_a_number_is_understood(cls, foreach, kind):
     exactly(snapshot(walk(fresh, later)), snapshot(walk(optimizer, later)))
 
 
-@each_case
+@each_option
 def test_options_that_an_older_checkpoint_lacks_are_the_optimizers_own(case):
     """Those that the case is about."""
     optimizer = walk(case.make(typed_params()), 2)
@@ -203,8 +203,11 @@ def test_compensation_that_an_older_checkpoint_lacks_starts_at_zero():
 def test_adam_goes_on_where_torchs_adamw_stopped(amsgrad, foreach):
     given = {"amsgrad": amsgrad, "lr": 0.02, "betas": (0.8, 0.9), "weight_decay": 0.3}
     torchs = walk(torch.optim.AdamW(plain_params(torch.float64), **given), 3)
-    ours = acprop.Adam(copies(torchs), foreach=foreach)
-    ours.load_state_dict(through_a_file(torchs.state_dict()))
+    saved = through_a_file(torchs.state_dict())
+    # Older torch does not save that AdamW's decay is decoupled; then we are told.
+    told = {"decoupled_weight_decay"} - saved["param_groups"][0].keys()
+    ours = acprop.Adam(copies(torchs), foreach=foreach, **dict.fromkeys(told, True))
+    ours.load_state_dict(saved)
     later = range(3, 40)
     up_to_rounding(snapshot(walk(ours, later)), snapshot(walk(torchs, later)))
 
@@ -251,6 +254,21 @@ def test_a_checkpoint_of_the_first_edition_loads_and_is_bounded_from_then_on(for
     exactly(snapshot(walk(fresh, later)), snapshot(walk(optimizer, later)))
 
 
+@pytest.mark.parametrize("chosen", [0.5, "t**0.25"])
+def test_a_bound_that_a_checkpoint_of_the_first_edition_chose_is_kept(chosen):
+    """Only the absence of one meant something else there."""
+    optimizer = walk(acprop.ACProp(plain_params(), clip=chosen, numerator="g"), 3)
+    first = deepcopy(optimizer.state_dict())
+    (group,) = first["param_groups"]
+    del group["momentum"], group["numerator"]
+    fresh = acprop.ACProp(copies(optimizer), clip=2.0, numerator="m")
+    fresh.load_state_dict(through_a_file(first))
+    assert fresh.param_groups[0]["clip"] == chosen
+    assert fresh.param_groups[0]["numerator"] == "g"
+    later = range(3, 6)
+    exactly(snapshot(walk(fresh, later)), snapshot(walk(optimizer, later)))
+
+
 @pytest.mark.parametrize("convention", ["guarded", "paper", "authors"])
 def test_torchs_adamw_goes_on_from_our_checkpoint_with_an_epsilon_of_its_own(
     convention,
@@ -282,7 +300,7 @@ DOUBLE = [torch.float64, torch.complex128]
     [(SINGLE, DOUBLE), (DOUBLE, SINGLE)],
     ids=["to double", "to single"],
 )
-@each_case
+@each_option
 def test_state_takes_the_type_of_the_parameter_that_loads_it(case, saved_as, loaded_as):
     optimizer = walk(case.make([plain_params(dtype)[1] for dtype in saved_as]), 2)
     params = zip(params_of(optimizer), loaded_as, strict=True)
@@ -299,7 +317,7 @@ def test_state_takes_the_type_of_the_parameter_that_loads_it(case, saved_as, loa
         }
 
 
-@each_case
+@each_option
 def test_a_half_precision_parameter_loads_its_state_in_single_precision(case):
     """torch would round it to the parameter's type: 1 - β2 = 0.001 away."""
     half = torch.bfloat16

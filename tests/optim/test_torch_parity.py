@@ -12,10 +12,10 @@ from .infos import (
     EPS,
     INFOS,
     SCHEDULERS,
-    each_case,
     each_case_on_every_kernel,
     each_class,
     each_kernel,
+    each_option,
 )
 from .walks import (
     exactly,
@@ -163,7 +163,7 @@ def test_ten_steps_go_in_the_right_direction(case):
     assert case.sign * growth > 0
 
 
-@each_case
+@each_option
 def test_groups_with_learning_rates_of_their_own_go_in_the_right_direction(case):
     problem = Regression()
     bias = {"params": problem.bias, "lr": 3e-3}
@@ -225,7 +225,7 @@ def test_a_gradient_that_cannot_be_used_is_refused_and_changes_nothing(
     exactly(snapshot(optimizer), before)
 
 
-@each_case
+@each_option
 def test_the_library_is_silent(case, capfd):
     optimizer = walk(case.make(plain_params()), 2)
     assert repr(optimizer).startswith(f"{case.cls.__name__} (")

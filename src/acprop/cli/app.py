@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+import acprop
 from acprop.cli import bench, data, doctor, lab, reproduce
 
 app = typer.Typer(
@@ -24,9 +25,7 @@ app.command("doctor")(doctor.doctor)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"acprop {version('acprop')}")
+        typer.echo(f"acprop {acprop.__version__}")
         raise typer.Exit
 
 

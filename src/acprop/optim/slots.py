@@ -68,6 +68,11 @@ def write_param(slot: Slot, x: Tensor) -> None:
         slot.compensation.copy_(x - param.to(x.dtype))
 
 
+def running(slot: Slot) -> tuple[Tensor | None, ...]:
+    """The state of one number for each element, in the type of the arithmetic."""
+    return slot.exp_avg, slot.exp_avg_sq, slot.max_exp_avg_sq, slot.momentum_buffer
+
+
 def local(slot: Slot) -> Slot:
     """This rank's shards, where all is DTensors laid out alike; else the slot itself.
 
@@ -103,19 +108,12 @@ def is_dense_alike(slot: Slot) -> bool:
     Then all of it may be walked through in the order of memory.
     """
     param = slot.param
-    state = (
-        slot.exp_avg,
-        slot.exp_avg_sq,
-        slot.max_exp_avg_sq,
-        slot.momentum_buffer,
-        slot.compensation,
-    )
     return (
         _is_dense(param)
         and not param.is_complex()
         and all(
             t is None or (t.shape == param.shape and t.stride() == param.stride())
-            for t in (slot.grad, *state)
+            for t in (slot.grad, *running(slot), slot.compensation)
         )
     )
 

@@ -6,8 +6,6 @@ test are a fixed number of windows, evenly spread over their parts and never
 overlapping, so that the end of an epoch costs the same whatever the text's length.
 """
 
-# torch has few types here:
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 import math
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -141,8 +139,8 @@ class LanguageSession:
     ) -> None:
         self.settings, self.text, self.seed = task.settings, task.text, seed
         self.windows, self.device = task.windows, task.device
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(stream(seed, "weights"))
+        with torch.random.fork_rng(devices=[]):  # pyright: ignore
+            torch.manual_seed(stream(seed, "weights"))  # pyright: ignore
             net = GPT(self.settings.sizes)
         self.learner = Learner(net, optimizer, self.settings, seed, self.device)
         self.steps_per_epoch = self.settings.steps_per_epoch
@@ -219,7 +217,7 @@ class LanguageSession:
 
 def _attention(*, twice: bool) -> AbstractContextManager[Any]:
     """Differentiable twice where asked for; torch's fused kernels are once."""
-    return sdpa_kernel(SDPBackend.MATH) if twice else nullcontext()
+    return sdpa_kernel(SDPBackend.MATH) if twice else nullcontext()  # pyright: ignore
 
 
 def _measure(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

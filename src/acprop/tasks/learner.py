@@ -9,8 +9,6 @@ mean is what is clipped,
 so ranks and pieces do not change what a step does.
 """
 
-# torch has few types here:
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -77,14 +75,14 @@ class Learner:
         self.initial_lr = [group["lr"] for group in self.optimizer.param_groups]
         self.n_steps = 0
         # What draws from the global stream (dropout) is seeded as well.
-        torch.manual_seed(stream(seed, "global"))
+        torch.manual_seed(stream(seed, "global"))  # pyright: ignore
 
     def _wrapped(self, net: nn.Module) -> nn.Module:
         if self.world > 1:
             if self.device.startswith("cuda"):
-                net = nn.SyncBatchNorm.convert_sync_batchnorm(net)
+                net = nn.SyncBatchNorm.convert_sync_batchnorm(net)  # pyright: ignore
             net = DistributedDataParallel(net)
-        return cast(nn.Module, torch.compile(net)) if self.settings.compile else net
+        return cast(nn.Module, torch.compile(net)) if self.settings.compile else net  # pyright: ignore
 
     @property
     def share(self) -> slice:
@@ -125,11 +123,11 @@ class Learner:
 
     def _backward(self, loss: Tensor) -> None:
         if not self.needs_graph:
-            loss.backward()
+            loss.backward()  # pyright: ignore
             return
         with warnings.catch_warnings():  # torch warns of the cycle; zero_grad breaks it
             warnings.filterwarnings("ignore", "Using backward.*create_graph")
-            loss.backward(create_graph=True)
+            loss.backward(create_graph=True)  # pyright: ignore
 
     def _logits(self, x: Tensor) -> Tensor:
         kind, half = self.device.split(":")[0], self.settings.autocast

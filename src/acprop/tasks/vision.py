@@ -1,7 +1,5 @@
 """Image classification: a network, a dataset, cross-entropy."""
 
-# torch has few types here:
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -206,8 +204,8 @@ def _judgement(logits: Tensor, y: Tensor) -> Tensor:
 def _network(settings: VisionSettings, feed: Feed, seed: int) -> nn.Module:
     channels, height, width = feed.shape
     side = settings.size
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(stream(seed, "weights"))
+    with torch.random.fork_rng(devices=[]):  # pyright: ignore
+        torch.manual_seed(stream(seed, "weights"))  # pyright: ignore
         return nets.build(
             settings.net,
             n_classes=feed.n_classes,

@@ -18,7 +18,7 @@ from torch import Tensor
 from acprop import native
 from acprop.optim.options import FIELDS
 from acprop.optim.settings import Settings, settings_of
-from acprop.optim.slots import Slot, is_dense_alike, is_plain, wide_dtype
+from acprop.optim.slots import Slot, is_dense_alike, is_plain, running, wide_dtype
 
 State = Mapping[Tensor, dict[str, Any]]
 _DTYPE = attrgetter("dtype")
@@ -84,14 +84,9 @@ def _has_its_types(slot: Slot) -> bool:
     """Is everything in memory of the type that C will take it for?"""
     wide = wide_dtype(slot.param)
     lost = slot.compensation
-    numbers = (
-        slot.exp_avg,
-        slot.exp_avg_sq,
-        slot.max_exp_avg_sq,
-        slot.momentum_buffer,
-    )
+    state = [t for t in running(slot) if t is not None]
     return (
-        all(t is None or (t.dtype == wide and t.device.type == "cpu") for t in numbers)
+        all(t.dtype == wide and t.device.type == "cpu" for t in state)
         and (lost is None or lost.dtype == slot.param.dtype)
         and slot.step.dtype in (torch.float32, torch.float64)
     )

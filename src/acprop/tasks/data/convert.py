@@ -4,9 +4,6 @@ Nothing is unpacked to disk on the way (a tar cannot write outside its folder), 
 nothing is believed: whoever writes the bytes compares their sha256 first.
 """
 
-# numpy and json give what they give:
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
 import gzip
 import hashlib
 import io

@@ -4,9 +4,6 @@ FOLDER/train/<class>/*.JPEG
 FOLDER/val/<class>/*.JPEG
 """
 
-# Pillow and numpy give what they give:
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
 import hashlib
 import os
 from pathlib import Path

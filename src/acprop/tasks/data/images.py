@@ -5,9 +5,6 @@ cifar10    records of 1 label and 3072 bytes: R, G, B, each row by row
 cifar100   records of 1 coarse label, 1 fine label and 3072 bytes
 """
 
-# numpy gives what it gives:
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,7 +143,7 @@ def _idx(path: Path) -> Tensor:
         values = np.fromfile(stream, np.uint8)
     if values.size != shape.prod():
         raise DataError(f"{path} must hold {shape.prod()} bytes, got {values.size}")
-    return torch.from_numpy(values.reshape(shape))
+    return torch.from_numpy(values.reshape(shape))  # pyright: ignore
 
 
 def _records(paths: Sequence[Path], n_labels: int) -> Pair:
@@ -165,4 +162,4 @@ def _records(paths: Sequence[Path], n_labels: int) -> Pair:
         y[begin : begin + n] = records[:, n_labels - 1]
         x[begin : begin + n] = records[:, n_labels:]
         begin += n
-    return torch.from_numpy(x).view(-1, 3, 32, 32), torch.from_numpy(y)
+    return torch.from_numpy(x).view(-1, 3, 32, 32), torch.from_numpy(y)  # pyright: ignore

@@ -6,9 +6,6 @@ al. 2015): area a share in [0.08, 1] of the picture, width/height in [3/4, 4/3] 
 in the logarithm, ten tries until it fits, and the middle if none does.
 """
 
-# Pillow and numpy give what they give:
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -75,9 +72,9 @@ class ImageFolder:
         def one(i: int) -> None:
             with Image.open(self.folder / self.files[int(rows[i])]) as opened:
                 picture = opened.convert("RGB")
-            tries = None if boxes is None else boxes.numbers[i].tolist()
-            pixels = np.array(_scaled(picture, size, tries))
-            x = torch.from_numpy(pixels).permute(2, 0, 1)
+            tries = None if boxes is None else boxes.numbers[i].tolist()  # pyright: ignore
+            pixels = np.array(_scaled(picture, size, tries))  # pyright: ignore
+            x = torch.from_numpy(pixels).permute(2, 0, 1)  # pyright: ignore
             out[i] = x.flip(-1) if boxes is not None and boxes.flip[i] else x
 
         if n_threads == 1:

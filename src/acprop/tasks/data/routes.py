@@ -4,8 +4,6 @@ Each gives the files of the set as (name, bytes), unchecked, and raises what its
 raise; ``fetching`` checks, and collects the reasons.
 """
 
-# pooch has no stubs:
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 import os
 import shutil
 import subprocess
@@ -39,11 +37,11 @@ def from_address(
     route: Official, data: Dataset, work: Path, bar: Reporter
 ) -> Iterator[Named]:
     """Download with pooch, one archive after another."""
-    import pooch
+    import pooch  # pyright: ignore[reportMissingTypeStubs]
 
     # pooch tells of every download and retry; we have a bar and an error for that
     pooch.get_logger().setLevel("WARNING")
-    keeper = pooch.create(
+    keeper = pooch.create(  # pyright: ignore[reportUnknownMemberType]
         path=work,
         base_url=route.address,
         registry={a.file: a.sha256 and f"sha256:{a.sha256}" for a in route.archives},

@@ -5,9 +5,6 @@ batch, whoever asks, so that two ranks with half a batch each see what one rank 
 the whole batch sees.
 """
 
-# torch's tolist and split have no types:
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
 from dataclasses import replace
 
 import torch
@@ -71,7 +68,7 @@ def hold_out(
     by_remainder = (counts * n_held % n).sort(descending=True, stable=True).indices
     wanted[by_remainder[: n_held - int(wanted.sum())]] += 1
     is_held = torch.zeros(n, dtype=torch.bool)
-    for label, n_of_class in enumerate(wanted.tolist()):
+    for label, n_of_class in enumerate(wanted.tolist()):  # pyright: ignore
         rows = (labels == label).nonzero().flatten()
         shuffled = rows[torch.randperm(len(rows), generator=generator)]
         is_held[shuffled[:n_of_class]] = True

@@ -6,9 +6,6 @@ Three contiguous parts, in the text's own order, so that no sentence is in two o
           train           val     test
 """
 
-# numpy gives what it gives:
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,6 +64,6 @@ def load_text(text: str, *, cache: Path | None = None) -> Text:
 
 
 def _cut(name: str, path: Path, source: dict[str, Any]) -> Text:
-    whole = torch.from_numpy(np.fromfile(path, np.uint8))
+    whole = torch.from_numpy(np.fromfile(path, np.uint8))  # pyright: ignore
     first, second = (len(whole) * share // 100 for share in (TRAIN_ENDS, VAL_ENDS))
     return Text(name, whole[:first], whole[first:second], whole[second:], source)

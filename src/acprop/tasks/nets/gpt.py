@@ -11,8 +11,6 @@ write into the sum, N(0, 0.02²/(2·layers)) (Radford et al. 2019, section 2.3);
 norms 1 and 0. Every number comes from torch's global generator.
 """
 
-# torch's functional has few types:
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 import math
 from dataclasses import dataclass, fields
 from typing import final
@@ -93,9 +91,9 @@ class GPT(nn.Module):
 
     def _initialise(self) -> None:
         into_sum = STD / math.sqrt(2 * self.sizes.layers)
-        for name, module in self.named_modules():
+        for name, module in self.named_modules():  # pyright: ignore
             if isinstance(module, nn.Linear | nn.Embedding):
-                is_last = name.endswith(("from_attention", "narrow"))
+                is_last = name.endswith(("from_attention", "narrow"))  # pyright: ignore
                 nn.init.normal_(module.weight, std=into_sum if is_last else STD)
         for name, param in self.named_parameters():
             if name.endswith("bias"):
