@@ -16,7 +16,7 @@ from scipy.special import zeta
 from acprop.lab import bounds
 from acprop.lab.bounds import Constants, bound, natural_constants, power_sum
 from acprop.lab.claims import preconditioner as preconditioner_claims
-from acprop.lab.descent import SECTION_4, Settings, preconditioner, walk
+from acprop.lab.descent import SECTION_4, WalkSettings, preconditioner, walk
 from acprop.lab.methods import advance, method
 from acprop.lab.nonconvex import PROBLEMS, problem
 from acprop.reference import Hyper, State
@@ -123,7 +123,7 @@ def test_formula_momentum_sum():
 
 def test_formula_walk():
     """Two steps by hand: A_1 = 1/ε, then s_1 = (1-β2)·(β1·g_1)²."""
-    h = Settings(0.5, 0.75, steps=3, eps=2.0, beta1=0.9, beta2=0.99, seeds=1)
+    h = WalkSettings(0.5, 0.75, steps=3, eps=2.0, beta1=0.9, beta2=0.99, seeds=1)
     seen = walk(problem("cosine"), method("acprop"), h).squared[:, 0]
     x_2 = math.pi / 2 - 0.5 * 1 / 2
     x_3 = x_2 - 0.5 * 2**-0.75 * math.sin(x_2) / (math.sqrt(0.01) * 0.9 + 2)
@@ -272,7 +272,7 @@ def test_the_condition_on_alpha0_is_needed():
 def test_without_a_ceiling_the_bound_holds_too_and_has_a_logarithm():
     p, sgd = problem("cosine-noisy"), method("sgd")
     c = natural_constants(p, sgd, eps=1.0, beta1=0.9)
-    run = walk(p, sgd, Settings(1.0, steps=500)).averages.mean(axis=1)
+    run = walk(p, sgd, WalkSettings(1.0, steps=500)).averages.mean(axis=1)
     right = [
         bounds.theorem_41_without_ceiling(c, alpha0=1.0, eta=0.5, T=n, f_1=1.0)
         for n in (1, 10, 100, 500)
@@ -284,7 +284,7 @@ def test_without_a_ceiling_the_bound_holds_too_and_has_a_logarithm():
 
 
 def test_a_measurement_is_the_mean_over_seeds_with_its_error():
-    h = Settings(0.2, steps=30, seeds=5)
+    h = WalkSettings(0.2, steps=30, seeds=5)
     run = walk(problem("ratio"), method("acprop"), h)
     seen = bounds.measure(problem("ratio"), method("acprop"), h)
     ends = run.squared.mean(axis=0)

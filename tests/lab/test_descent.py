@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from acprop.lab.descent import SECTION_4, Settings, preconditioner, walk
+from acprop.lab.descent import SECTION_4, WalkSettings, preconditioner, walk
 from acprop.lab.methods import advance, method
 from acprop.lab.nonconvex import PROBLEMS, problem
 from acprop.reference import Hyper, State
@@ -15,7 +15,7 @@ FAMILY = ("acprop", "adashift", "adam", "rmsprop", "adabelief", "acprop-momentum
 
 def test_acprop_without_noise_is_a_scalar_loop_written_by_hand():
     """x_{t+1} = x_t - α0·t^-η·g_t/(√s_{t-1} + ε), and ‖∇f(x_1)‖² is the first row."""
-    h = Settings(0.3, 0.6, steps=50, eps=0.2, beta1=0.8, beta2=0.9, seeds=2)
+    h = WalkSettings(0.3, 0.6, steps=50, eps=0.2, beta1=0.8, beta2=0.9, seeds=2)
     x, m, s, rows, denominators = np.pi / 2, 0.0, 0.0, [], []
     for t in range(1, 51):
         g = np.sin(x)
@@ -61,7 +61,7 @@ def test_with_the_maximum_no_preconditioner_ever_grows(name):
 
 def test_two_methods_meet_the_same_noise():
     """Where ε drowns s, ACProp is SGD with α0/ε: the same x, so the same noise."""
-    h = Settings(0.3, steps=60, seeds=4)
+    h = WalkSettings(0.3, steps=60, seeds=4)
     sgd = walk(problem("ratio"), method("sgd"), h)
     drowned = replace(h, eps=1e12, alpha0=0.3 * 1e12)
     np.testing.assert_allclose(
@@ -75,15 +75,15 @@ def test_two_methods_meet_the_same_noise():
 
 @pytest.mark.parametrize("p", PROBLEMS.values(), ids=lambda p: p.name)
 def test_another_seed_is_another_walk_only_where_there_is_noise(p):
-    a = walk(p, method("acprop"), Settings(0.1, steps=20, seeds=3, seed=0))
-    b = walk(p, method("acprop"), Settings(0.1, steps=20, seeds=3, seed=1))
+    a = walk(p, method("acprop"), WalkSettings(0.1, steps=20, seeds=3, seed=0))
+    b = walk(p, method("acprop"), WalkSettings(0.1, steps=20, seeds=3, seed=1))
     assert np.array_equal(a.squared, b.squared) == (p.noise.kind == "none")
 
 
 def test_a_method_without_a_preconditioner_is_refused():
     message = r"^optimizer must be sgd or of the family .* got adopt$"
     with pytest.raises(ValueError, match=message):
-        walk(problem("cosine"), method("adopt"), Settings(0.1, steps=2))
+        walk(problem("cosine"), method("adopt"), WalkSettings(0.1, steps=2))
 
 
 @pytest.mark.parametrize(
@@ -102,4 +102,4 @@ def test_a_method_without_a_preconditioner_is_refused():
 )
 def test_settings_that_make_no_sense_are_refused(changes, error, message):
     with pytest.raises(error, match=message):
-        Settings(**{"alpha0": 0.1, **changes})
+        WalkSettings(**{"alpha0": 0.1, **changes})

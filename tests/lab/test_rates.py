@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from acprop.lab.descent import Settings, Walk, walk
+from acprop.lab.descent import Walk, WalkSettings, walk
 from acprop.lab.methods import method
 from acprop.lab.nonconvex import problem
 from acprop.lab.rates import (
@@ -20,7 +20,7 @@ from acprop.lab.rates import (
 )
 from acprop.records import from_json, to_json
 
-SMALL = Settings(0.5, steps=100, eps=0.1, seeds=4)
+SMALL = WalkSettings(0.5, steps=100, eps=0.1, seeds=4)
 
 
 @pytest.mark.parametrize("power", [-1.0, -0.5, 0.0])

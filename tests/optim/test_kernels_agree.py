@@ -102,7 +102,7 @@ def test_where_torch_prefers_foreach_it_is_the_default(
 ):
     """As on an accelerator, which this machine has not, nor the native kernel."""
     used = watch_kernels(monkeypatch)
-    monkeypatch.setattr(dispatch.native, "refuses", lambda _: "not here")
+    monkeypatch.setattr(dispatch.native, "obstacle", lambda _: "not here")
     monkeypatch.setattr(
         import_module("torch.optim.optimizer"),  # torch.optim deletes the attribute
         "_get_foreach_kernels_supported_devices",

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import acprop
-from acprop.optim.settings import settings_of
+from acprop.optim.step_options import step_options_of
 
 from .infos import CASES, each_class, each_kernel
 from .walks import exactly, leaf, params_of, snapshot, up_to_rounding
@@ -46,7 +46,7 @@ def zeros(n_tensors, n_elements):
 
 def settled(case):
     """The settings that the kernels would see."""
-    return settings_of(case.make(zeros(1, 1)).param_groups[0])
+    return step_options_of(case.make(zeros(1, 1)).param_groups[0])
 
 
 FLOATING_LR = [case for case in CASES if "tensor lr" not in case.desc]

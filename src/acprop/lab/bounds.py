@@ -20,7 +20,7 @@ import numpy as np
 
 from acprop import checks
 from acprop.lab.arrays import Floats
-from acprop.lab.descent import Settings, walk
+from acprop.lab.descent import WalkSettings, walk
 from acprop.lab.methods import Method, method
 from acprop.lab.nonconvex import NonConvex, problem
 from acprop.rule import Rule
@@ -168,7 +168,7 @@ class Measured:
     C_u: float
 
 
-def measure(p: NonConvex, optimizer: Method, h: Settings) -> Measured:
+def measure(p: NonConvex, optimizer: Method, h: WalkSettings) -> Measured:
     """Run the method, and measure what the theorem bounds."""
     run = walk(p, optimizer, h)
     last: Floats = run.averages[-1]
@@ -188,7 +188,7 @@ class BoundReport:
     problem: str
     theorem: Theorem
     optimizer: str
-    settings: Settings
+    settings: WalkSettings
     constants: Constants
     printed: float
     corrected: float
@@ -236,7 +236,9 @@ def bound(
     chosen = _subject(theorem, optimizer)
     _check_eta(theorem, eta)
     momentum = theorem == "momentum"
-    h = Settings(alpha0, eta, steps, eps, beta1, beta2, amsgrad=momentum, seeds=seeds)
+    h = WalkSettings(
+        alpha0, eta, steps, eps, beta1, beta2, amsgrad=momentum, seeds=seeds
+    )
     c = natural_constants(p, chosen, eps=eps, beta1=beta1)
     printed, corrected = sides(theorem, c, h, steps)
     return BoundReport(
@@ -252,7 +254,9 @@ def bound(
     )
 
 
-def sides(theorem: Theorem, c: Constants, h: Settings, T: int) -> tuple[float, float]:
+def sides(
+    theorem: Theorem, c: Constants, h: WalkSettings, T: int
+) -> tuple[float, float]:
     """The printed and the corrected right side at the horizon T."""
     a, n, b = h.alpha0, h.eta, h.beta1
     if theorem == "4.1":

@@ -23,7 +23,7 @@ SECTION_4 = replace(PAPER, name="section 4", eps_placement="outside")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class WalkSettings:
     """The numbers of a walk. seeds: how many runs; seed: of the noise of all of them.
 
     Two methods with the same settings meet the same noise, so they can be paired.
@@ -70,7 +70,7 @@ class Walk:
         return np.cumsum(self.squared, axis=0) / T
 
 
-def walk(problem: NonConvex, method: Method, h: Settings) -> Walk:
+def walk(problem: NonConvex, method: Method, h: WalkSettings) -> Walk:
     """Run the method from x0, once for each seed."""
     rng = np.random.default_rng(h.seed)
     hyper = Hyper(h.beta1, h.beta2, h.eps, amsgrad=h.amsgrad, clip=h.clip, axis=())

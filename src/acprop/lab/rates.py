@@ -23,7 +23,7 @@ import numpy as np
 from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 
 from acprop.lab.arrays import Floats, Ints
-from acprop.lab.descent import Settings, Walk, walk
+from acprop.lab.descent import Walk, WalkSettings, walk
 from acprop.lab.lines import horizons, line
 from acprop.lab.methods import method
 from acprop.lab.nonconvex import NonConvex, problem
@@ -37,7 +37,7 @@ SYNC = ("adam", "rmsprop", "adabelief")
 TWINS = (("acprop", "rmsprop-centered"), ("adashift", "rmsprop"))
 # ε large enough that the first step, α0·g/ε, does not leave the basin; β2 small enough
 # that s forgets the slope of the start within the first tenth of the run.
-SETTINGS = Settings(alpha0=0.5, eta=0.5, steps=4000, eps=0.1, beta2=0.99, seeds=32)
+SETTINGS = WalkSettings(alpha0=0.5, eta=0.5, steps=4000, eps=0.1, beta2=0.99, seeds=32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def local_slopes(run: Walk) -> tuple[float, ...]:
 def rates(
     problems: Sequence[NonConvex],
     optimizers: Sequence[str] = (*ASYNC, *SYNC, "sgd"),
-    settings: Settings = SETTINGS,
+    settings: WalkSettings = SETTINGS,
 ) -> Rates:
     """Run every method on every problem."""
     curves: list[Curves] = []
@@ -167,7 +167,7 @@ def _line(name: str, run: Walk) -> Line:
     return line(name, T, np.mean(run.averages[T - 1], axis=1))
 
 
-def _panel(p: NonConvex, settings: Settings, lines: list[Line]) -> Curves:
+def _panel(p: NonConvex, settings: WalkSettings, lines: list[Line]) -> Curves:
     return Curves(
         name="rates",
         title=f"average squared gradient, {p.name}",

@@ -37,7 +37,7 @@ class Table(ctypes.Structure):
     )
 
 
-class Settings(ctypes.Structure):
+class StepArguments(ctypes.Structure):
     """acprop_settings of step.h."""
 
     _fields_ = (

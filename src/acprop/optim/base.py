@@ -25,8 +25,8 @@ from acprop import rule as rules
 from acprop.optim.dispatch import Work, share_out
 from acprop.optim.kernels import native
 from acprop.optim.options import FIELDS, Group, Keywords, checked, resolved
-from acprop.optim.settings import settings_of
-from acprop.optim.slots import HALF, Slot, real, wide_dtype
+from acprop.optim.params import HALF, ParamWithState, real, wide_dtype
+from acprop.optim.step_options import step_options_of
 
 
 class FamilyOptimizer(Optimizer):
@@ -270,7 +270,7 @@ class FamilyOptimizer(Optimizer):
     def _plan_of(self, group: Group) -> native.GroupPlan | None:
         """The plan of a group, if it still says the truth."""
         known = self._plans.get(id(group))
-        if known is None or not known[1].is_current(group, self.state):
+        if known is None or not known[1].refresh(group, self.state):
             return None
         return known[1]
 
@@ -283,9 +283,9 @@ class FamilyOptimizer(Optimizer):
                 loss = closure()
         if torch.compiler.is_compiling():
             for group in self.param_groups:
-                h = settings_of(group)
-                for kernel, slots in share_out(group, self._slots(group), h):
-                    kernel(slots, h)
+                h = step_options_of(group)
+                for kernel, items in share_out(group, self._items(group), h):
+                    kernel(items, h)
             return loss
         # All groups are looked at before the first state is made or parameter moved.
         for i, group in enumerate(self.param_groups):
@@ -304,11 +304,11 @@ class FamilyOptimizer(Optimizer):
             return partial(plan.run, group)
         alive = set(map(id, self.param_groups)) - {id(group)}
         self._plans = {i: plan for i, plan in self._plans.items() if i in alive}
-        h = settings_of(group)
-        slots = self._slots(group)
-        work = share_out(group, slots, h)
-        if slots and work == [Work(native.update, slots)]:
-            plan = native.GroupPlan(group, slots, self.state)
+        h = step_options_of(group)
+        items = self._items(group)
+        work = share_out(group, items, h)
+        if items and work == [Work(native.update, items)]:
+            plan = native.GroupPlan(group, items, self.state)
             self._plans[id(group)] = group, plan
             return partial(plan.run, group)
 
@@ -318,10 +318,10 @@ class FamilyOptimizer(Optimizer):
 
         return run
 
-    def _slots(self, group: Group) -> list[Slot]:
+    def _items(self, group: Group) -> list[ParamWithState]:
         fields: tuple[list[Any], ...] = ([], [], [], [], [], [], [], [], [])
         self._init_group(group, *fields)
-        return [Slot(*values) for values in zip(*fields, strict=True)]
+        return [ParamWithState(*values) for values in zip(*fields, strict=True)]
 
     def _check_dense(self, i: int) -> None:
         for name, grad in self._gradients(i):

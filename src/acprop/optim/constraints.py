@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from acprop import checks
-from acprop.optim.slots import real, whole
+from acprop.optim.params import real, whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)

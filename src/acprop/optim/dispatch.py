@@ -13,55 +13,57 @@ from torch.optim.optimizer import (
 
 from acprop import native as library
 from acprop.optim.kernels import blocked, foreach, loop, native
-from acprop.optim.settings import Settings
-from acprop.optim.slots import Slot, local
+from acprop.optim.params import ParamWithState, local
+from acprop.optim.step_options import StepOptions
 
-Kernel = Callable[[Sequence[Slot], Settings], None]
+Kernel = Callable[[Sequence[ParamWithState], StepOptions], None]
 
 
 class Work(NamedTuple):
     """Some tensors of a group, and the kernel that takes them."""
 
     kernel: Kernel
-    slots: list[Slot]
+    items: list[ParamWithState]
 
     def __eq__(self, other: object) -> bool:
-        """The same kernel and the same slots: tensors are not compared by value."""
+        """The same kernel and the same items: tensors are not compared by value."""
         return (
             isinstance(other, Work)
             and self.kernel is other.kernel
-            and list(map(id, self.slots)) == list(map(id, other.slots))
+            and list(map(id, self.items)) == list(map(id, other.items))
         )
 
 
-def share_out(group: dict[str, Any], slots: list[Slot], h: Settings) -> list[Work]:
+def share_out(
+    group: dict[str, Any], items: list[ParamWithState], h: StepOptions
+) -> list[Work]:
     """Decide; nothing moves yet. RuntimeError where fused=True cannot be had."""
     if torch.compiler.is_compiling():
-        return [Work(foreach.update if group["foreach"] else loop.update, slots)]
+        return [Work(foreach.update if group["foreach"] else loop.update, items)]
     if not h.differentiable and h.rule.reduction is None and h.constraint is None:
-        slots = [local(slot) for slot in slots]
+        items = [local(item) for item in items]
     work: list[Work] = []
     if group["fused"] or (group["fused"] is None and group["foreach"] is None):
-        taken, slots = _for_native(group, slots, h)
+        taken, items = _for_native(group, items, h)
         work = [Work(native.update, taken)] if taken else []
-    if not slots:
+    if not items:
         return work
     if h.differentiable or group["foreach"] is False:
         kernel = loop.update
-    elif group["foreach"] or _torch_takes_foreach(slots):
+    elif group["foreach"] or _torch_takes_foreach(items):
         kernel = foreach.update
     else:
         kernel = blocked.update
-    return [*work, Work(kernel, slots)]
+    return [*work, Work(kernel, items)]
 
 
 def _for_native(
-    group: dict[str, Any], slots: list[Slot], h: Settings
-) -> tuple[list[Slot], list[Slot]]:
+    group: dict[str, Any], items: list[ParamWithState], h: StepOptions
+) -> tuple[list[ParamWithState], list[ParamWithState]]:
     """What the C kernel takes, and what it leaves to another."""
-    reasons = native.reasons(slots, h)
-    taken = [s for s, reason in zip(slots, reasons, strict=True) if reason is None]
-    rest = [s for s, reason in zip(slots, reasons, strict=True) if reason is not None]
+    reasons = native.reasons(items, h)
+    taken = [s for s, reason in zip(items, reasons, strict=True) if reason is None]
+    rest = [s for s, reason in zip(items, reasons, strict=True) if reason is not None]
     if rest and group["fused"]:
         reason = next(filter(None, reasons))
         raise RuntimeError(
@@ -72,11 +74,11 @@ def _for_native(
     return taken, rest
 
 
-def _torch_takes_foreach(slots: list[Slot]) -> bool:
+def _torch_takes_foreach(items: list[ParamWithState]) -> bool:
     return (
-        bool(slots)
+        bool(items)
         and _default_to_fused_or_foreach(
-            [slot.param for slot in slots], differentiable=False
+            [item.param for item in items], differentiable=False
         )[1]
     )
 

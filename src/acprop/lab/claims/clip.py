@@ -19,7 +19,7 @@ from acprop.lab.claims.grids import (
     WIDE_PERIODS,
     protocol,
 )
-from acprop.lab.descent import Settings, walk
+from acprop.lab.descent import WalkSettings, walk
 from acprop.lab.drift import drift, log_largest_step
 from acprop.lab.guard.ablation import BETA1, Variant, right_drift
 from acprop.lab.limits import limits
@@ -203,7 +203,7 @@ def theorem_clipped() -> Finding:
         for name in ("acprop", "adashift"):
             c = natural_constants(p, method(name), eps=1.0, beta1=0.9)
             for eta, T in ((0.5, 1), (0.5, 20), (0.5, 300), (0.75, 300)):
-                h = Settings(c.alpha0_limit, eta, T, clip="t**0.25")
+                h = WalkSettings(c.alpha0_limit, eta, T, clip="t**0.25")
                 run = walk(p, method(name), h)
                 last = run.averages[-1]
                 above = np.mean(last) + 3 * np.std(last, ddof=1) / np.sqrt(h.seeds)

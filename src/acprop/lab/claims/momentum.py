@@ -14,7 +14,7 @@ from acprop.lab.bounds import (
 )
 from acprop.lab.claims.claim import Claim, Finding
 from acprop.lab.claims.momentum_steps import norm_step, sum_step, young_step
-from acprop.lab.descent import Settings
+from acprop.lab.descent import WalkSettings
 from acprop.lab.methods import method
 from acprop.lab.nonconvex import PROBLEMS, problem
 
@@ -88,7 +88,7 @@ def needs_no_asynchrony() -> Finding:
         for name in ("adam", "adabelief"):
             c = natural_constants(p, method(name), eps=1.0, beta1=0.9)
             for eta in ETAS:
-                h = Settings(c.alpha0_limit, eta, 100, amsgrad=True, seeds=8)
+                h = WalkSettings(c.alpha0_limit, eta, 100, amsgrad=True, seeds=8)
                 right = momentum_synchronous(
                     c, alpha0=h.alpha0, eta=eta, T=h.steps, beta1=h.beta1
                 )

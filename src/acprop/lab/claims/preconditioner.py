@@ -9,7 +9,7 @@ import numpy as np
 
 from acprop.lab.bounds import natural_constants
 from acprop.lab.claims.claim import Claim, Finding
-from acprop.lab.descent import SECTION_4, Settings, walk
+from acprop.lab.descent import SECTION_4, WalkSettings, walk
 from acprop.lab.methods import advance, method
 from acprop.lab.nonconvex import PROBLEMS
 from acprop.lab.rates import ASYNC
@@ -60,7 +60,7 @@ SMALL = (1e-8, 1e-4, 0.01)
 def lower_constant() -> Finding:
     """C_l ≥ 1/(2·M_g), for a small ε."""
     shares = [
-        walk(p, method(name), Settings(eps**2, steps=100, eps=eps, beta2=0.5)).A_min
+        walk(p, method(name), WalkSettings(eps**2, steps=100, eps=eps, beta2=0.5)).A_min
         * 2
         * p.M_g
         for p in PROBLEMS.values()
@@ -91,7 +91,7 @@ def lower_constant_sharp() -> Finding:
         for name in ("acprop", "adashift"):
             for eps in (0.01, 1.0, 10.0):
                 c = natural_constants(p, method(name), eps=eps, beta1=0.9)
-                h = Settings(eps**2, steps=100, eps=eps, beta2=0.5)
+                h = WalkSettings(eps**2, steps=100, eps=eps, beta2=0.5)
                 margins.append(walk(p, method(name), h).A_min / c.C_l)
     reached = _sharpest(0.9, 1.0) * (2 * 0.9 + 1.0)
     fine = min(margins) >= 1 - 1e-12 and abs(reached - 1) < 1e-12
@@ -107,7 +107,7 @@ def lower_constant_sharp() -> Finding:
 def upper_constant() -> Finding:
     """C_u ≤ 1/ε; the first step attains it, as s_0 = 0."""
     tops = [
-        eps * walk(p, method(name), Settings(eps**2, steps=50, eps=eps)).A_max
+        eps * walk(p, method(name), WalkSettings(eps**2, steps=50, eps=eps)).A_max
         for p in PROBLEMS.values()
         for name in ("acprop", "adashift")
         for eps in (0.01, 1.0)

@@ -17,7 +17,7 @@ from acprop.lab.bounds import (
     theorem_41_without_ceiling,
 )
 from acprop.lab.claims.claim import Claim, Finding
-from acprop.lab.descent import SECTION_4, Settings, walk
+from acprop.lab.descent import SECTION_4, WalkSettings, walk
 from acprop.lab.methods import method
 from acprop.lab.nonconvex import PROBLEMS, problem
 from acprop.lab.steps import iterate
@@ -92,7 +92,9 @@ def for_every_run() -> Finding:
     ):
         total += float(np.sum(p.gradient(x) ** 2))
         x = after
-    mean = walk(p, acprop, Settings(alpha0, steps=T, eps=eps, seeds=64)).averages[-1]
+    mean = walk(p, acprop, WalkSettings(alpha0, steps=T, eps=eps, seeds=64)).averages[
+        -1
+    ]
     return Finding(
         "holds" if total / T <= right else "fails",
         f"with g = 0 or 2∇f by a coin, ε = 10, T = {T}: a run of probability 2^-{T} "
@@ -166,7 +168,9 @@ def ceiling_takes_the_logarithm() -> Finding:
 
     (a, b), (a6, b6) = scaled(10**2), scaled(10**6)
     growth = (b6 - b) / math.log(10**4)
-    seen = walk(p, sgd, Settings(1.0, steps=1000)).averages[-1].mean() * math.sqrt(1000)
+    seen = walk(p, sgd, WalkSettings(1.0, steps=1000)).averages[-1].mean() * math.sqrt(
+        1000
+    )
     flat = abs(a6 / a - 1) < 1e-9 and abs(growth / (c.L * c.sigma**2) - 1) < 0.01
     return Finding(
         "holds" if flat and seen <= min(scaled(1000)) else "fails",

@@ -10,49 +10,49 @@ from typing import Any
 import torch
 
 from acprop.optim.kernels import loop
-from acprop.optim.settings import Settings, scalars, step_number
-from acprop.optim.slots import Slot, is_dense_alike, is_plain
+from acprop.optim.params import ParamWithState, is_dense_alike, is_plain
+from acprop.optim.step_options import StepOptions, scalars, step_number
 
 # 1 MiB of float32, of which a step holds about six; see perf/blocked.py.
 BLOCK = 2**18
 
 
-def update(slots: Sequence[Slot], h: Settings) -> None:
+def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
     """Move every parameter by one step."""
-    for slot in slots:
-        slot.step.add_(1)
-        if _pays(slot, h):
-            _advance(slot, h)
-        elif slot.param.numel() > 0:
-            loop.advance(slot, h)
+    for item in items:
+        item.step.add_(1)
+        if _pays(item, h):
+            _advance(item, h)
+        elif item.param.numel() > 0:
+            loop.advance(item, h)
 
 
-def _pays(slot: Slot, h: Settings) -> bool:
+def _pays(item: ParamWithState, h: StepOptions) -> bool:
     """Is the tensor large, and does its step fall apart into blocks?"""
     local = h.rule.reduction is None and h.constraint is None and h.rule.delay <= 1
-    large = local and slot.param.numel() > BLOCK
-    return large and is_plain(slot) and is_dense_alike(slot)
+    large = local and item.param.numel() > BLOCK
+    return large and is_plain(item) and is_dense_alike(item)
 
 
-def _advance(slot: Slot, h: Settings) -> None:
-    t = step_number(slot.step, slot.exp_avg, h)
-    c = scalars(h, t, slot.exp_avg.dtype)
-    for block in _blocks(slot):
+def _advance(item: ParamWithState, h: StepOptions) -> None:
+    t = step_number(item.step, item.exp_avg, h)
+    c = scalars(h, t, item.exp_avg.dtype)
+    for block in _blocks(item):
         x, g, memory = loop.read(block, h)
         x, memory = loop.move(x, memory, [g], h, c)
         loop.write(block, x, memory)
 
 
-def _blocks(slot: Slot) -> Iterator[Slot]:
+def _blocks(item: ParamWithState) -> Iterator[ParamWithState]:
     """Slots of a block each, as views in the order of memory."""
-    n = slot.param.numel()
+    n = item.param.numel()
     # In one dimension whatever the layout: all are laid out alike.
     flat = [
         None
         if value is None or name in ("step", "past")
         else torch.as_strided(value, (n,), (1,))
-        for name, value in slot._asdict().items()
+        for name, value in item._asdict().items()
     ]
     for start in range(0, n, BLOCK):
         cut: list[Any] = [v if v is None else v[start : start + BLOCK] for v in flat]
-        yield Slot(*cut)
+        yield ParamWithState(*cut)

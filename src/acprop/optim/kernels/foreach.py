@@ -11,47 +11,47 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from acprop.optim.settings import (
-    Scalar,
-    Scalars,
-    Settings,
-    clamp,
-    scalars,
-    step_number,
-    where,
-)
-from acprop.optim.slots import (
+from acprop.optim.params import (
     HALF,
-    Slot,
+    ParamWithState,
     read_grad,
     read_param,
     real,
     whole,
     write_param,
 )
+from acprop.optim.step_options import (
+    Scalar,
+    Scalars,
+    StepOptions,
+    clamp,
+    scalars,
+    step_number,
+    where,
+)
 
 Tensors = list[Tensor]
 
 
-def update(slots: Sequence[Slot], h: Settings) -> None:
+def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
     """Move every parameter by one step."""
-    for slot in slots:
-        slot.step.add_(1)
-    kinds: dict[tuple[torch.device, torch.dtype], list[Slot]] = {}
-    for slot in slots:
-        if slot.param.numel() > 0:
-            kinds.setdefault((slot.param.device, slot.param.dtype), []).append(slot)
+    for item in items:
+        item.step.add_(1)
+    kinds: dict[tuple[torch.device, torch.dtype], list[ParamWithState]] = {}
+    for item in items:
+        if item.param.numel() > 0:
+            kinds.setdefault((item.param.device, item.param.dtype), []).append(item)
     for same in kinds.values():
         _update(same, h)
 
 
-def _update(slots: list[Slot], h: Settings) -> None:
+def _update(items: list[ParamWithState], h: StepOptions) -> None:
     if torch.compiler.is_compiling():
         # As a number it would be compiled in, and every new lr a new graph.
-        h = h._replace(lr=h.lr * torch.ones((), device=slots[0].param.device))
-    half = slots[0].param.dtype in HALF
-    xs = [read_param(slot) if half else real(slot.param) for slot in slots]
-    gs = [read_grad(slot) for slot in slots]
+        h = h._replace(lr=h.lr * torch.ones((), device=items[0].param.device))
+    half = items[0].param.dtype in HALF
+    xs = [read_param(item) if half else real(item.param) for item in items]
+    gs = [read_grad(item) for item in items]
     if h.maximize:
         gs = torch._foreach_neg(gs)
     if h.weight_decay != 0:
@@ -60,37 +60,37 @@ def _update(slots: list[Slot], h: Settings) -> None:
         else:
             gs = torch._foreach_add(gs, xs, alpha=h.weight_decay)
     gs = list(gs)
-    window = [*_past(slots), gs]
+    window = [*_past(items), gs]
     cs = [
-        scalars(h, step_number(slot.step, slot.exp_avg, h), slot.exp_avg.dtype)
-        for slot in slots
+        scalars(h, step_number(item.step, item.exp_avg, h), item.exp_avg.dtype)
+        for item in items
     ]
     if h.rule.delay == 0:
-        _observe(slots, gs, h, [h.eps] * len(slots))
-        _descend(slots, xs, window, h, cs)
+        _observe(items, gs, h, [h.eps] * len(items))
+        _descend(items, xs, window, h, cs)
     else:
-        _descend(slots, xs, window, h, cs)
-        _observe(slots, window[0], h, [c.eps_fed for c in cs])
-        for i, slot in enumerate(slots):
-            if slot.past is not None:
-                slot.past.copy_(torch.stack([gs[i] for gs in window[1:]]))
+        _descend(items, xs, window, h, cs)
+        _observe(items, window[0], h, [c.eps_fed for c in cs])
+        for i, item in enumerate(items):
+            if item.past is not None:
+                item.past.copy_(torch.stack([gs[i] for gs in window[1:]]))
     if half:
-        for slot, x in zip(slots, xs, strict=True):
-            write_param(slot, x)
+        for item, x in zip(items, xs, strict=True):
+            write_param(item, x)
 
 
-def _past(slots: list[Slot]) -> list[Tensors]:
+def _past(items: list[ParamWithState]) -> list[Tensors]:
     """The window but for g_t: one list of tensors per past step, oldest first."""
-    pasts = [slot.past.clone().unbind() for slot in slots if slot.past is not None]
+    pasts = [item.past.clone().unbind() for item in items if item.past is not None]
     return [list(gs) for gs in zip(*pasts, strict=True)]
 
 
 def _observe(
-    slots: list[Slot], gs: Tensors, h: Settings, eps_fed: list[Scalar]
+    items: list[ParamWithState], gs: Tensors, h: StepOptions, eps_fed: list[Scalar]
 ) -> None:
     """Let every m and s hear of one gradient."""
-    ms = [slot.exp_avg for slot in slots]
-    ss = [slot.exp_avg_sq for slot in slots]
+    ms = [item.exp_avg for item in items]
+    ss = [item.exp_avg_sq for item in items]
     rs: Sequence[Tensor] = gs
     if h.rule.centered and h.convention.residual == "previous":
         rs = torch._foreach_sub(gs, ms)
@@ -110,15 +110,15 @@ def _observe(
 
 
 def _descend(
-    slots: list[Slot],
+    items: list[ParamWithState],
     xs: Tensors,
     window: list[Tensors],
-    h: Settings,
+    h: StepOptions,
     cs: list[Scalars],
 ) -> None:
     """Divide the numerators by the roots of what s has seen so far, and move x."""
-    ss = [slot.exp_avg_sq for slot in slots]
-    tops = [slot.max_exp_avg_sq for slot in slots if slot.max_exp_avg_sq is not None]
+    ss = [item.exp_avg_sq for item in items]
+    tops = [item.max_exp_avg_sq for item in items if item.max_exp_avg_sq is not None]
     if tops and h.convention.amsgrad == "raw":
         torch._foreach_maximum_(tops, ss)
         ss = tops
@@ -131,12 +131,12 @@ def _descend(
     torch._foreach_sqrt_(roots)
     if h.convention.eps_placement != "inside":
         torch._foreach_add_(roots, h.eps_outside(roots[0].dtype))
-    numerators = _numerators(slots, window, h, [c.mean for c in cs])
+    numerators = _numerators(items, window, h, [c.mean for c in cs])
     us = list(torch._foreach_div(numerators, roots))
     if h.convention.first_step == "sgd":
         us = [where(c.unseen, n, u) for c, n, u in zip(cs, numerators, us, strict=True)]
     us = _clip(us, [c.bound for c in cs])
-    Ms = [slot.momentum_buffer for slot in slots if slot.momentum_buffer is not None]
+    Ms = [item.momentum_buffer for item in items if item.momentum_buffer is not None]
     if Ms:
         torch._foreach_mul_(Ms, h.momentum)
         torch._foreach_add_(Ms, us, alpha=1 - h.momentum)
@@ -151,10 +151,13 @@ def _descend(
 
 
 def _numerators(
-    slots: list[Slot], window: list[Tensors], h: Settings, means: list[Scalar]
+    items: list[ParamWithState],
+    window: list[Tensors],
+    h: StepOptions,
+    means: list[Scalar],
 ) -> Tensors:
     """m_t, or the mean over the window, of every tensor."""
-    ms = [slot.exp_avg for slot in slots]
+    ms = [item.exp_avg for item in items]
     if h.rule.delay == 0:
         sums = ms if h.rule.numerator == "m" else window[-1]
     elif h.rule.numerator == "m":  # m has not heard of the window yet

@@ -10,24 +10,30 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from acprop.optim.settings import (
+from acprop.optim.params import (
+    ParamWithState,
+    read_grad,
+    read_param,
+    whole,
+    write_param,
+)
+from acprop.optim.step_options import (
     Scalar,
     Scalars,
-    Settings,
+    StepOptions,
     clamp,
     scalars,
     step_number,
     where,
 )
-from acprop.optim.slots import Slot, read_grad, read_param, whole, write_param
 
 
-def update(slots: Sequence[Slot], h: Settings) -> None:
+def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
     """Move every parameter by one step."""
-    for slot in slots:
-        slot.step.add_(1)
-        if slot.param.numel() > 0:
-            advance(slot, h)
+    for item in items:
+        item.step.add_(1)
+        if item.param.numel() > 0:
+            advance(item, h)
 
 
 class Memory(NamedTuple):
@@ -39,23 +45,23 @@ class Memory(NamedTuple):
     M: Tensor | None
 
 
-def advance(slot: Slot, h: Settings) -> None:
+def advance(item: ParamWithState, h: StepOptions) -> None:
     """Move one parameter; its step counter has been advanced."""
-    t = step_number(slot.step, slot.exp_avg, h)
-    x, g, memory = read(slot, h)
-    past = [] if slot.past is None else list(slot.past.clone().unbind())
+    t = step_number(item.step, item.exp_avg, h)
+    x, g, memory = read(item, h)
+    past = [] if item.past is None else list(item.past.clone().unbind())
     window = [*past, g]
-    x, memory = move(x, memory, window, h, scalars(h, t, slot.exp_avg.dtype))
-    write(slot, x, memory)
-    if slot.past is not None:
-        slot.past.copy_(torch.stack(window[1:]))
+    x, memory = move(x, memory, window, h, scalars(h, t, item.exp_avg.dtype))
+    write(item, x, memory)
+    if item.past is not None:
+        item.past.copy_(torch.stack(window[1:]))
 
 
-def read(slot: Slot, h: Settings) -> tuple[Tensor, Tensor, Memory]:
+def read(item: ParamWithState, h: StepOptions) -> tuple[Tensor, Tensor, Memory]:
     """x after weight decay, the gradient as the method sees it, and the memory."""
-    x, g = read_param(slot), read_grad(slot)
+    x, g = read_param(item), read_grad(item)
     memory = Memory(
-        slot.exp_avg, slot.exp_avg_sq, slot.max_exp_avg_sq, slot.momentum_buffer
+        item.exp_avg, item.exp_avg_sq, item.max_exp_avg_sq, item.momentum_buffer
     )
     if h.differentiable:
         # Autograd remembers what it saw; `write` must not change that afterwards.
@@ -71,19 +77,19 @@ def read(slot: Slot, h: Settings) -> tuple[Tensor, Tensor, Memory]:
     return x, g, memory
 
 
-def write(slot: Slot, x: Tensor, memory: Memory) -> None:
+def write(item: ParamWithState, x: Tensor, memory: Memory) -> None:
     """The way back of `read`."""
-    write_param(slot, x)
-    slot.exp_avg.copy_(memory.m)
-    slot.exp_avg_sq.copy_(memory.s)
-    if slot.max_exp_avg_sq is not None and memory.top is not None:
-        slot.max_exp_avg_sq.copy_(memory.top)
-    if slot.momentum_buffer is not None and memory.M is not None:
-        slot.momentum_buffer.copy_(memory.M)
+    write_param(item, x)
+    item.exp_avg.copy_(memory.m)
+    item.exp_avg_sq.copy_(memory.s)
+    if item.max_exp_avg_sq is not None and memory.top is not None:
+        item.max_exp_avg_sq.copy_(memory.top)
+    if item.momentum_buffer is not None and memory.M is not None:
+        item.momentum_buffer.copy_(memory.M)
 
 
 def move(
-    x: Tensor, memory: Memory, window: list[Tensor], h: Settings, c: Scalars
+    x: Tensor, memory: Memory, window: list[Tensor], h: StepOptions, c: Scalars
 ) -> tuple[Tensor, Memory]:
     """Take the step, and let m and s hear of the oldest gradient of the window.
 
@@ -97,7 +103,7 @@ def move(
     return x, _observe(memory, window[0], h, c.eps_fed)
 
 
-def _observe(memory: Memory, g: Tensor, h: Settings, eps_fed: Scalar) -> Memory:
+def _observe(memory: Memory, g: Tensor, h: StepOptions, eps_fed: Scalar) -> Memory:
     """Let m and s hear of one gradient."""
     m = h.beta1 * memory.m + (1 - h.beta1) * g
     r = g
@@ -113,7 +119,7 @@ def _observe(memory: Memory, g: Tensor, h: Settings, eps_fed: Scalar) -> Memory:
 
 
 def _descend(
-    x: Tensor, memory: Memory, window: list[Tensor], h: Settings, c: Scalars
+    x: Tensor, memory: Memory, window: list[Tensor], h: StepOptions, c: Scalars
 ) -> tuple[Tensor, Memory]:
     """Divide the numerator by the root of what s has seen so far, and move x."""
     s, top = memory.s, memory.top
@@ -139,7 +145,7 @@ def _descend(
     return x, memory._replace(top=top)
 
 
-def _root(radicand: Tensor, h: Settings) -> Tensor:
+def _root(radicand: Tensor, h: StepOptions) -> Tensor:
     if not h.differentiable:
         return radicand.sqrt()
     # The slope of √ at 0 is infinite; behind a bound that hides it, it must be 0.
@@ -147,7 +153,7 @@ def _root(radicand: Tensor, h: Settings) -> Tensor:
     return torch.where(seen, torch.where(seen, radicand, 1.0).sqrt(), 0.0)
 
 
-def _numerator(m: Tensor, window: list[Tensor], h: Settings) -> Tensor:
+def _numerator(m: Tensor, window: list[Tensor], h: StepOptions) -> Tensor:
     """The weighted sum of gradients that `mean` divides: m_t, or over the window."""
     if h.rule.delay == 0:
         return m if h.rule.numerator == "m" else window[-1]

@@ -17,15 +17,21 @@ from torch import Tensor
 
 from acprop import native
 from acprop.optim.options import FIELDS
-from acprop.optim.settings import Settings, settings_of
-from acprop.optim.slots import Slot, is_dense_alike, is_plain, running, wide_dtype
+from acprop.optim.params import (
+    ParamWithState,
+    is_dense_alike,
+    is_plain,
+    running,
+    wide_dtype,
+)
+from acprop.optim.step_options import StepOptions, step_options_of
 
 State = Mapping[Tensor, dict[str, Any]]
 _DTYPE = attrgetter("dtype")
 _CODES = {getattr(torch, name): code for name, code in native.DTYPES.items()}
 
 
-def refuses_settings(h: Settings) -> str | None:
+def obstacle_in_options(h: StepOptions) -> str | None:
     """Why these options are left to the other kernels; None if they are not."""
     if native.load() is None:
         return native.why_not()
@@ -40,37 +46,37 @@ def refuses_settings(h: Settings) -> str | None:
     return None
 
 
-def refuses(slot: Slot) -> str | None:
+def obstacle(item: ParamWithState) -> str | None:
     """Why this tensor is left to the other kernels; None if it is not."""
-    param, grad = slot.param, slot.grad
-    if param.device.type != "cpu" or not is_plain(slot):
+    param, grad = item.param, item.grad
+    if param.device.type != "cpu" or not is_plain(item):
         kinds = f"{type(param).__name__} on {param.device}, {type(grad).__name__}"
         return f"it needs plain tensors on the CPU, got {kinds}"
     if param.dtype not in _CODES:
         return f"it needs real floating-point parameters, got {param.dtype}"
     if grad.dtype != param.dtype:
         return f"it needs plain gradients like the parameter, got {grad.dtype}"
-    if slot.step.device.type != "cpu":
-        return f"it needs the step counter on the CPU, got {slot.step.device}"
-    if not is_dense_alike(slot):
+    if item.step.device.type != "cpu":
+        return f"it needs the step counter on the CPU, got {item.step.device}"
+    if not is_dense_alike(item):
         return "it needs dense tensors, with gradient and state laid out alike"
-    if not _has_its_types(slot):
+    if not _has_its_types(item):
         return "it needs state in the type of the arithmetic; was the model converted?"
     return None
 
 
-def reasons(slots: Sequence[Slot], h: Settings) -> list[str | None]:
+def reasons(items: Sequence[ParamWithState], h: StepOptions) -> list[str | None]:
     """For each tensor why it is left to the other kernels, or None."""
-    if (reason := refuses_settings(h)) is not None:
-        return [reason] * len(slots)
-    found = [refuses(slot) for slot in slots]
+    if (reason := obstacle_in_options(h)) is not None:
+        return [reason] * len(items)
+    found = [obstacle(item) for item in items]
     fit = [i for i, reason in enumerate(found) if reason is None]
     # One after the other, tensors that share memory are well defined; C takes all
     # of them at once.
-    fit.sort(key=lambda i: slots[i].param.data_ptr())
+    fit.sort(key=lambda i: items[i].param.data_ptr())
     end, before = 0, -1
     for i in fit:
-        param = slots[i].param
+        param = items[i].param
         start = param.data_ptr()
         if start < end:
             found[i] = found[before] = "it needs parameters that share no memory"
@@ -80,31 +86,31 @@ def reasons(slots: Sequence[Slot], h: Settings) -> list[str | None]:
     return found
 
 
-def _has_its_types(slot: Slot) -> bool:
+def _has_its_types(item: ParamWithState) -> bool:
     """Is everything in memory of the type that C will take it for?"""
-    wide = wide_dtype(slot.param)
-    lost = slot.compensation
-    state = [t for t in running(slot) if t is not None]
+    wide = wide_dtype(item.param)
+    lost = item.compensation
+    state = [t for t in running(item) if t is not None]
     return (
         all(t.dtype == wide and t.device.type == "cpu" for t in state)
-        and (lost is None or lost.dtype == slot.param.dtype)
-        and slot.step.dtype in (torch.float32, torch.float64)
+        and (lost is None or lost.dtype == item.param.dtype)
+        and item.step.dtype in (torch.float32, torch.float64)
     )
 
 
-def update(slots: Sequence[Slot], h: Settings) -> None:
-    """Move every parameter by one step; `refuses` has let all of them pass."""
-    for same in _kinds(slots):
+def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
+    """Move every parameter by one step; none of them has an `obstacle`."""
+    for same in _kinds(items):
         plan = Plan(same, {})
         plan.set_options(h)
         plan.run(float(h.lr))
 
 
-def _kinds(slots: Sequence[Slot]) -> list[list[Slot]]:
-    """The slots by the types that one call of the C kernel has in common."""
-    kinds: dict[tuple[torch.dtype, torch.dtype], list[Slot]] = {}
-    for slot in slots:
-        kinds.setdefault((slot.param.dtype, slot.step.dtype), []).append(slot)
+def _kinds(items: Sequence[ParamWithState]) -> list[list[ParamWithState]]:
+    """The items by the types that one call of the C kernel has in common."""
+    kinds: dict[tuple[torch.dtype, torch.dtype], list[ParamWithState]] = {}
+    for item in items:
+        kinds.setdefault((item.param.dtype, item.step.dtype), []).append(item)
     return list(kinds.values())
 
 
@@ -112,9 +118,9 @@ class GroupPlan:
     """A whole parameter group for the C kernel, ready to be run again and again."""
 
     def __init__(
-        self, group: dict[str, Any], slots: Sequence[Slot], state: State
+        self, group: dict[str, Any], items: Sequence[ParamWithState], state: State
     ) -> None:
-        self._parts = [Plan(same, state) for same in _kinds(slots)]
+        self._parts = [Plan(same, state) for same in _kinds(items)]
         # Which dicts there are, without hashing a parameter: that is slow.
         self._states = list(map(id, state.values()))
         # Held, so that no other tensor can come to have the id of a lost one.
@@ -122,18 +128,18 @@ class GroupPlan:
         self._ids = list(map(id, self._params))
         self._silent = [p for p in group["params"] if p.grad is None]
         self._options = _OPTIONS(group)
-        h = settings_of(group)
+        h = step_options_of(group)
         for part in self._parts:
             part.set_options(h)
 
-    def is_current(self, group: dict[str, Any], state: State) -> bool:
-        """May `run` be called? False if a new plan has to be made."""
+    def refresh(self, group: dict[str, Any], state: State) -> bool:
+        """Take over the new gradients; False if a new plan has to be made."""
         return (
             _OPTIONS(group) == self._options
             and list(map(id, group["params"])) == self._ids
             and list(map(id, state.values())) == self._states
             and all(p.grad is None for p in self._silent)
-            and all(part.is_current() for part in self._parts)
+            and all(part.refresh() for part in self._parts)
         )
 
     def run(self, group: dict[str, Any]) -> None:
@@ -148,26 +154,26 @@ _OPTIONS = itemgetter(*(name for name in FIELDS if name != "lr"))
 
 
 class Plan:
-    """Tensors of one type that `refuses` lets pass, with their addresses.
+    """Tensors of one type without an `obstacle`, with their addresses.
 
-    state: where `is_current` finds the state again; a plan for one step needs none.
+    state: where `refresh` finds the state again; a plan for one step needs none.
     """
 
-    def __init__(self, slots: Sequence[Slot], state: State) -> None:
-        first = slots[0]
-        self.params = [slot.param for slot in slots]
+    def __init__(self, items: Sequence[ParamWithState], state: State) -> None:
+        first = items[0]
+        self.params = [item.param for item in items]
         # Held so that no other tensor can come to lie at the address of a lost one.
-        self._held = [slot._replace(grad=slot.param) for slot in slots]
+        self._held = [item._replace(grad=item.param) for item in items]
         states = [state[param] for param in self.params] if state else []
         self._dtype = first.param.dtype
         self._step_is_double = first.step.dtype == torch.float64
         # Held while C reads them: another thread may drop a gradient meanwhile.
-        self._grads: list[Any] = [slot.grad for slot in slots]
+        self._grads: list[Any] = [item.grad for item in items]
         self._odd = [i for i, p in enumerate(self.params) if not p.is_contiguous()]
         self._strides = [self.params[i].stride() for i in self._odd]
         columns: dict[str, list[int]] = {}
-        for name in Slot._fields:
-            tensors = [getattr(slot, name) for slot in slots]
+        for name in ParamWithState._fields:
+            tensors = [getattr(item, name) for item in items]
             if name != "past" and any(t is not None for t in tensors):
                 columns[name] = [0 if t is None else t.data_ptr() for t in tensors]
         self._param = columns.pop("param")
@@ -183,10 +189,10 @@ class Plan:
         self._n_empty = self._numel.count(0)
         self._arrays = {n: array("Q", column) for n, column in columns.items()}
         starts = {n: column.buffer_info()[0] for n, column in self._arrays.items()}
-        self._table = native.Table(n=len(slots), **starts)
+        self._table = native.Table(n=len(items), **starts)
         self._address = ctypes.addressof(self._table)
 
-    def is_current(self) -> bool:
+    def refresh(self) -> bool:
         """Look at every address again; False if more than the gradients has moved."""
         grads: list[Any] = [p.grad for p in self.params]
         # No gradient now, or one that only looks like a tensor?
@@ -227,17 +233,17 @@ class Plan:
             and not any(map(Tensor.is_neg, self.params))
         )
 
-    def set_options(self, h: Settings) -> None:
+    def set_options(self, h: StepOptions) -> None:
         """Take over the options of the group."""
-        self._settings = _settings(h, self._dtype, self._step_is_double)
+        self._arguments = _arguments(h, self._dtype, self._step_is_double)
 
     def run(self, lr: float) -> None:
         """Advance all tensors by one step."""
-        settings = self._settings
-        settings.lr = lr
+        arguments = self._arguments
+        arguments.lr = lr
         library = native.load()
-        assert library is not None  # `refuses_settings` has asked
-        if library.acprop_step(self._address, ctypes.addressof(settings), _pool()):
+        assert library is not None  # `obstacle_in_options` has asked
+        if library.acprop_step(self._address, ctypes.addressof(arguments), _pool()):
             raise MemoryError("acprop's native step found no memory for its scalars")
         self._grads = []
         # Autograd must learn of a write it did not see: a graph that saved one of the
@@ -253,10 +259,12 @@ def _sizes(tensors: Iterable[Tensor]) -> list[int]:
     return list(map(Tensor.numel, tensors))
 
 
-def _settings(h: Settings, dtype: torch.dtype, step_is_double: bool) -> native.Settings:
+def _arguments(
+    h: StepOptions, dtype: torch.dtype, step_is_double: bool
+) -> native.StepArguments:
     c = h.convention
     wide = torch.float64 if dtype == torch.float64 else torch.float32
-    return native.Settings(
+    return native.StepArguments(
         beta1=h.beta1,
         beta2=h.beta2,
         eps=max(h.eps_inside(wide), h.eps_outside(wide)),

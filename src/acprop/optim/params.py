@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 
-class Slot(NamedTuple):
+class ParamWithState(NamedTuple):
     """One parameter that has a gradient, and its state.
 
     past: the newest delay - 1 gradients, oldest first; zeros where none came yet.
@@ -48,52 +48,54 @@ def wide(tensor: Tensor) -> Tensor:
     return tensor.to(wide_dtype(tensor))
 
 
-def read_grad(slot: Slot) -> Tensor:
+def read_grad(item: ParamWithState) -> Tensor:
     """The gradient in the type of the arithmetic; never to be written to."""
     # Autograd may hand out a lazy conjugate, which has no real view.
-    return wide(real(slot.grad.resolve_conj()))
+    return wide(real(item.grad.resolve_conj()))
 
 
-def read_param(slot: Slot) -> Tensor:
+def read_param(item: ParamWithState) -> Tensor:
     """The parameter in the type of the arithmetic, its compensation included."""
-    x = wide(real(slot.param))
-    return x if slot.compensation is None else x + slot.compensation.to(x.dtype)
+    x = wide(real(item.param))
+    return x if item.compensation is None else x + item.compensation.to(x.dtype)
 
 
-def write_param(slot: Slot, x: Tensor) -> None:
+def write_param(item: ParamWithState, x: Tensor) -> None:
     """The way back of `read_param`."""
-    param = real(slot.param)
+    param = real(item.param)
     param.copy_(x)
-    if slot.compensation is not None:
-        slot.compensation.copy_(x - param.to(x.dtype))
+    if item.compensation is not None:
+        item.compensation.copy_(x - param.to(x.dtype))
 
 
-def running(slot: Slot) -> tuple[Tensor | None, ...]:
+def running(item: ParamWithState) -> tuple[Tensor | None, ...]:
     """The state of one number for each element, in the type of the arithmetic."""
-    return slot.exp_avg, slot.exp_avg_sq, slot.max_exp_avg_sq, slot.momentum_buffer
+    return item.exp_avg, item.exp_avg_sq, item.max_exp_avg_sq, item.momentum_buffer
 
 
-def local(slot: Slot) -> Slot:
-    """This rank's shards, where all is DTensors laid out alike; else the slot itself.
+def local(item: ParamWithState) -> ParamWithState:
+    """This rank's shards, where all is DTensors laid out alike; else the item itself.
 
     What is done element by element needs nothing of the other ranks.
     """
-    tensors: list[Any] = [t for t in slot if t is not None and t is not slot.step]
-    if slot.past is not None or not all(hasattr(t, "placements") for t in tensors):
-        return slot
+    tensors: list[Any] = [t for t in item if t is not None and t is not item.step]
+    if item.past is not None or not all(hasattr(t, "placements") for t in tensors):
+        return item
     if len({(t.device_mesh, tuple(t.placements)) for t in tensors}) != 1:
-        return slot
-    everything: list[Any] = list(slot)
-    return Slot(*(t.to_local() if hasattr(t, "placements") else t for t in everything))
+        return item
+    everything: list[Any] = list(item)
+    return ParamWithState(
+        *(t.to_local() if hasattr(t, "placements") else t for t in everything)
+    )
 
 
-def is_plain(slot: Slot) -> bool:
+def is_plain(item: ParamWithState) -> bool:
     """Are parameter, gradient and state ordinary tensors with memory of their own?
 
     Not of a subclass such as DTensor, whose memory is elsewhere or nowhere, and not
     one of torch's lazy forms: zeros without storage, a pending negation.
     """
-    param, grad, step, *state = slot
+    param, grad, step, *state = item
     return (
         type(param) in (Tensor, torch.nn.Parameter)
         and type(grad) is Tensor
@@ -102,18 +104,18 @@ def is_plain(slot: Slot) -> bool:
     )
 
 
-def is_dense_alike(slot: Slot) -> bool:
+def is_dense_alike(item: ParamWithState) -> bool:
     """Is everything laid out without gaps, gradient and state like the parameter?
 
     Then all of it may be walked through in the order of memory.
     """
-    param = slot.param
+    param = item.param
     return (
         _is_dense(param)
         and not param.is_complex()
         and all(
             t is None or (t.shape == param.shape and t.stride() == param.stride())
-            for t in (slot.grad, *running(slot), slot.compensation)
+            for t in (item.grad, *running(item), item.compensation)
         )
     )
 

@@ -27,7 +27,7 @@ from acprop.rule import Clip, Convention, Rule
 Scalar = float | Tensor
 
 
-class Settings(NamedTuple):
+class StepOptions(NamedTuple):
     """The options of one parameter group, resolved."""
 
     rule: Rule
@@ -67,11 +67,11 @@ class Settings(NamedTuple):
         return 0.0 if self.convention.clip is None else torch.finfo(dtype).tiny
 
 
-def settings_of(group: dict[str, Any]) -> Settings:
+def step_options_of(group: dict[str, Any]) -> StepOptions:
     """Read a parameter group."""
     beta1, beta2 = group["betas"]
     same = {name: group[name] for name in _SAME}
-    return Settings(
+    return StepOptions(
         rule=rule_of(group),
         convention=rules.convention(group["convention"]),
         lr=_to_0_dim(group["lr"]),
@@ -101,7 +101,7 @@ def _to_0_dim(lr: Scalar) -> Scalar:
     return lr.squeeze() if isinstance(lr, Tensor) and lr.dim() > 0 else lr
 
 
-def step_number(step: Tensor, state: Tensor, h: Settings) -> Scalar:
+def step_number(step: Tensor, state: Tensor, h: StepOptions) -> Scalar:
     """The step counter as a number, or as a tensor beside the state it will scale."""
     if not h.on_device:
         return step.item()
@@ -124,7 +124,7 @@ class Scalars(NamedTuple):
     eps_fed: Scalar
 
 
-def scalars(h: Settings, t: Scalar, dtype: torch.dtype) -> Scalars:
+def scalars(h: StepOptions, t: Scalar, dtype: torch.dtype) -> Scalars:
     """Compute the scalars of step t for state of this type."""
     k = _at_least_0(t - h.rule.delay)
     unseen = k == 0
@@ -145,7 +145,7 @@ def scalars(h: Settings, t: Scalar, dtype: torch.dtype) -> Scalars:
     )
 
 
-def _mean(h: Settings, t: Scalar) -> Scalar:
+def _mean(h: StepOptions, t: Scalar) -> Scalar:
     """The factor that turns the numerator's weighted sum into a mean."""
     if h.rule.numerator == "m":
         return 1 / _one_minus_power(h.beta1, t) if h.convention.bias_correction else 1.0
@@ -155,7 +155,7 @@ def _mean(h: Settings, t: Scalar) -> Scalar:
     return (1 - h.beta1) / _one_minus_power(h.beta1, n)
 
 
-def _eps_fed(h: Settings, t: Scalar) -> Scalar:
+def _eps_fed(h: StepOptions, t: Scalar) -> Scalar:
     if h.convention.eps_placement != "accumulated":
         return 0.0
     # Before the window is full nothing leaves it, so s hears of nothing.
