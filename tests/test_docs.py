@@ -93,6 +93,7 @@ def shell_commands():
 @pytest.mark.parametrize("words", shell_commands(), ids=" ".join)
 def test_every_command_of_the_readme_runs(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").symlink_to(ROOT / "results")
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
 

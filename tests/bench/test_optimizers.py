@@ -282,7 +282,7 @@ def test_without_pytorch_optimizer_the_list_still_prints_and_the_error_helps(
         ("adam", {"lr": float("inf")}, r"lr must be finite and above 0, got inf"),
         ("adam", {"beta2": 1.0}, r"beta2 must be in \[0, 1\), got 1.0"),
         ("adam", {"betas": [0.9, 1.0]}, r"beta2 must be in \[0, 1\), got 1.0"),
-        ("adam", {"betas": [0.9, 0.9], "beta1": 0.5}, r"betas must not be given bes"),
+        ("adam", {"betas": [0.9, 0.9], "beta1": 0.5}, r"betas must stand alone"),
         ("sgd", {"betas": [0.9, 0.9]}, r"settings of sgd must be among lr, .* beta1"),
         ("adam", {"eps": -1e-8}, r"eps must be finite and 0 or more, got -1e-08"),
         ("padam", {"partial": 0.6}, r"partial must be in \(0, 0.5\], got 0.6"),

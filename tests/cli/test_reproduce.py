@@ -187,13 +187,12 @@ def test_interrupted_in_the_middle_the_next_call_goes_on(
 
 def test_records_of_two_machines_become_one_page(tmp_path, shelf):
     shelf("tiny")
-    parts = []
-    for machine in ("one", "two"):
-        parts.append(tmp_path / f"{machine}.jsonl")
-        words = ["bench", "study", "vision/tiny", "--runs", str(tmp_path / machine)]
-        CliRunner().invoke(app, [*words, "--jobs", "1", "--out", str(parts[-1])])
-    study, *runs = read(parts[0])
+    words = ["bench", "study", "vision/tiny", "--runs", str(tmp_path / "runs")]
+    file = tmp_path / "all.jsonl"
+    CliRunner().invoke(app, [*words, "--jobs", "1", "--out", str(file)])
+    study, *runs = read(file)
     runs = [run for run in runs if run.status == "done"]
+    parts = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
     for part, shown in zip(parts, (runs[:1], runs[1:]), strict=True):
         write(part, [replace(study, runs=tuple(r.run for r in shown)), *shown])
     words = ["lab", "figures", "periods-dense", "--out", str(tmp_path / "lab")]

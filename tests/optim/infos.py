@@ -179,7 +179,7 @@ REFUSED_BETAS = [
     ),
 ]
 REFUSED_DELAY = [
-    ({"delay": -1}, ValueError, r"^delay must be 0 \(synchronous\) or more, got -1$"),
+    ({"delay": -1}, ValueError, r"^delay must be 0 or more, got -1$"),
     ({"delay": 1.0}, TypeError, r"^delay must be a whole number, got 1.0$"),
 ]
 OWN_REFUSED = {
@@ -193,7 +193,7 @@ OWN_REFUSED = {
     acprop.AdaShift: [
         *REFUSED_BETAS,
         *REFUSED_DELAY,
-        ({"reduction": "sum"}, ValueError, r"^reduction must be one of None, 'max', "),
+        ({"reduction": "sum"}, ValueError, r"^reduction must be one of None, max, "),
     ],
     acprop.Adam: REFUSED_BETAS,
     acprop.RMSprop: [

@@ -17,19 +17,20 @@ from rich.progress import (
 class Bar:
     """A bar that knows how much there is to do, in any unit.
 
-    quiet: show nothing, as where a program reads the output.
+    Nothing is shown where stderr is no terminal, or if it is to be quiet.
     """
 
     def __init__(self, words: str, total: float | None, *, quiet: bool = False) -> None:
+        console = Console(stderr=True, highlight=False)
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TaskProgressColumn(),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
-            console=Console(stderr=True, highlight=False),
+            console=console,
             transient=True,
-            disable=quiet,
+            disable=quiet or not console.is_terminal,
         )
         self._row = self._progress.add_task(words, total=total)
         self._shares: dict[str, float] = {}

@@ -1,7 +1,6 @@
 """`acprop bench run`: one run, begun or resumed, with a display of how it goes."""
 
 import math
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -131,8 +130,7 @@ class _Display:
     def __init__(self, epochs: int, request: RunRequest) -> None:
         self.epochs, self.validation = epochs, ""
         first = ranks.is_first()
-        quiet = request.quiet or not first or not sys.stderr.isatty()
-        self.bar = Bar("first step", None, quiet=quiet)
+        self.bar = Bar("first step", None, quiet=request.quiet or not first)
         self.writer = _writer(request.tensorboard) if first else None
 
     def __enter__(self) -> Self:
