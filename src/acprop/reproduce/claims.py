@@ -6,9 +6,9 @@ from concurrent.futures import Future
 
 from acprop.bench.workers import spread
 from acprop.lab.claims import CLAIMS, find, verify
+from acprop.progress import Bar
 from acprop.records import Verdict, read, write
 from acprop.reproduce.folder import JobFolder
-from acprop.reproduce.progress import Bar
 
 SECONDS = 0.5  # of one claim on one core, for the time that is left
 

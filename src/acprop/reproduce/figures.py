@@ -8,9 +8,9 @@ from pathlib import Path
 from acprop import checks
 from acprop.bench.workers import spread
 from acprop.lab.figures import FIGURES, figure
+from acprop.progress import Bar
 from acprop.records import FigureRecord, read, write
 from acprop.report.figures import draw_figure
-from acprop.reproduce.progress import Bar
 
 SECONDS = 2.5  # of one figure on one core, for the time that is left
 FORMATS = ("png", "svg", "pdf")

@@ -10,11 +10,11 @@ from pathlib import Path
 from acprop import checks
 from acprop.bench.store import commit, machine
 from acprop.bench.studies import Study, study_folder
+from acprop.progress import Bar
 from acprop.records import FigureRecord, Verdict
 from acprop.report.page import Content, write_page
 from acprop.reproduce import claims, figures
 from acprop.reproduce.folder import JobFolder, open_folder
-from acprop.reproduce.progress import Bar
 from acprop.reproduce.studies import Datasets, StudyResult, run_among_others
 
 LAB = "lab"  # the part that is no study: claims and toy figures

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from acprop.progress import Bar
 from acprop.records import FigureRecord, write
 from acprop.report.collect import Collected, collect
 from acprop.report.figures import draw_figure
 from acprop.report.page import Content, write_page
 from acprop.reproduce.figures import records_of
-from acprop.reproduce.progress import Bar
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """`acprop bench run`: one run, begun or resumed, with a display of how it goes."""
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import torch
 
@@ -15,9 +15,9 @@ from acprop.bench.store import RunFolder, Store
 from acprop.bench.studies import study_folder
 from acprop.bench.tasks import prepare
 from acprop.plain import Plain
+from acprop.progress import Bar
 from acprop.records import RunRecord, RunStatus
 from acprop.report.metrics import judged_by, value_words
-from acprop.reproduce.progress import Bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +91,16 @@ def _train(request: RunRequest, spec: RunSpec, folder: RunFolder) -> RunStatus:
     if request.restart and ranks.is_first():
         with folder.locked():
             folder.forget()
-    with _Display(spec.epochs, request) as display:
+    first = ranks.is_first()
+    bar = Bar("first step", quiet=request.quiet or not first)
+    with bar, _events(request.tensorboard if first else None) as events:
         return run(
             spec,
             folder,
             prepared.task,
             prepared.optimizer,
             resume=request.resume,
-            watcher=display,
+            watcher=_Display(spec.epochs, bar, events),
             checkpoint_seconds=request.checkpoint_seconds,
             time_limit=math.inf if request.time_limit is None else request.time_limit,
             about={"study": request.study, "data": prepared.source},
@@ -125,27 +127,11 @@ def _check_device(device: str) -> None:
 
 
 class _Display:
-    """Epoch, loss, validation and time left; and TensorBoard, if wanted."""
+    """Epoch, loss, validation and time left; events go to TensorBoard, if wanted."""
 
-    def __init__(self, epochs: int, request: RunRequest) -> None:
-        self.epochs, self.validation = epochs, ""
-        first = ranks.is_first()
-        self.bar = Bar("first step", None, quiet=request.quiet or not first)
-        self.writer = _writer(request.tensorboard) if first else None
-
-    def __enter__(self) -> Self:
-        self.bar.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.bar.__exit__(kind, error, trace)
-        if self.writer is not None:
-            self.writer.close()
+    def __init__(self, epochs: int, bar: Bar, events: Any) -> None:
+        self.epochs, self.bar, self.events = epochs, bar, events
+        self.validation = ""
 
     def step(self, step: int, total: int, loss: float) -> None:
         epoch = -(-step // (total // self.epochs))
@@ -156,15 +142,16 @@ class _Display:
         name = judged_by(entry, "val")
         if isinstance(entry.get(name), float):
             self.validation = f", validation {value_words(name, entry[name], 1)}"
-        if self.writer is not None:
+        if self.events is not None:
             for name, value in entry.items():
                 if isinstance(value, float) and math.isfinite(value):
-                    self.writer.add_scalar(name, value, entry["step"])
+                    self.events.add_scalar(name, value, entry["step"])
 
 
-def _writer(folder: Path | None) -> Any:
+def _events(folder: Path | None) -> AbstractContextManager[Any]:
+    """TensorBoard's writer to this folder; None writes nothing."""
     if folder is None:
-        return None
+        return nullcontext()
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ModuleNotFoundError as error:

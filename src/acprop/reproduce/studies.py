@@ -8,8 +8,8 @@ from pathlib import Path
 from acprop.bench.execute import execute_planned
 from acprop.bench.studies import PlannedRun, Study
 from acprop.bench.tasks import dataset_of
+from acprop.progress import Bar
 from acprop.records import Record, RunRecord, StudyRecord
-from acprop.reproduce.progress import Bar
 from acprop.tasks.data import DataError, fetch
 
 

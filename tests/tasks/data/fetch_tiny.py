@@ -6,7 +6,7 @@ import tiny
 
 from acprop.tasks.data import routes
 from acprop.tasks.data.fetching import fetch
-from acprop.tasks.data.progress import Reporter
+from acprop.tasks.data.progress import DownloadBar
 
 
 def say(bar, what, total=None):
@@ -15,7 +15,7 @@ def say(bar, what, total=None):
     sys.stdout.flush()
 
 
-Reporter.say = say
+DownloadBar.begin = say
 routes.N_RETRIES = 0
 tiny.register()
 fetch("tiny")

@@ -5,8 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from acprop.tasks.data import fetch, progress
-from acprop.tasks.data.progress import Reporter
+from acprop import progress
+from acprop.tasks.data import fetch
+from acprop.tasks.data.progress import DownloadBar
 
 from .tiny import OFFICIAL
 
@@ -20,8 +21,8 @@ def terminal(monkeypatch):
 
 
 def test_a_terminal_sees_what_is_done_and_how_far(terminal):
-    with Reporter(enabled=True) as bar:
-        bar.say("mnist: train-images")
+    with DownloadBar("fetch") as bar:
+        bar.begin("mnist: train-images")
         bar.total = 2_000_000
         bar.update(500_000)
         assert bar.total == 2_000_000
@@ -30,8 +31,8 @@ def test_a_terminal_sees_what_is_done_and_how_far(terminal):
 
 
 def test_a_length_that_the_server_does_not_tell_is_no_length():
-    with Reporter(enabled=True) as bar:
-        bar.say("x")
+    with DownloadBar("fetch") as bar:
+        bar.begin("x")
         bar.total = 0  # what pooch makes of a missing Content-Length
         assert bar.total is None
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from acprop.tasks.data import routes, store
 from acprop.tasks.data.convert import Named
 from acprop.tasks.data.folders import examine, remember
-from acprop.tasks.data.progress import Reporter
+from acprop.tasks.data.progress import DownloadBar
 from acprop.tasks.data.sets import DataError, Dataset, describe
 
 # What a broken download, a broken archive or a missing tool can raise. The errors of
@@ -35,7 +35,7 @@ class Attempt:
     """One route, ready to be tried in a folder."""
 
     origin: routes.Origin
-    contents: Callable[[Path, Reporter], Iterator[Named]]
+    contents: Callable[[Path, DownloadBar], Iterator[Named]]
 
     def __str__(self) -> str:
         return f"{self.origin.route} {self.origin.origin}"
@@ -61,8 +61,8 @@ def fetch(
     # First without the lock: a finished cache may be read-only.
     if not store.damage(data, cache):
         return store.folder_of(name, cache)
-    with Reporter(enabled=progress) as bar:
-        waiting = partial(bar.say, f"{name}: another process is fetching it")
+    with DownloadBar("fetch", quiet=not progress) as bar:
+        waiting = partial(bar.begin, f"{name}: another process is fetching it")
         with store.locked(data, cache, waiting):
             if not store.damage(data, cache):  # the other one has done it
                 return store.folder_of(name, cache)
@@ -96,7 +96,7 @@ def _attempts(data: Dataset, given: Path | None) -> Iterator[Attempt]:
 
 
 def _try_all(
-    data: Dataset, given: Path | None, bar: Reporter, cache: Path | None
+    data: Dataset, given: Path | None, bar: DownloadBar, cache: Path | None
 ) -> Path:
     tried: list[str] = []
     for attempt in _attempts(data, given):

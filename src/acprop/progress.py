@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
+    ProgressColumn,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
@@ -20,20 +21,24 @@ class Bar:
     Nothing is shown where stderr is no terminal, or if it is to be quiet.
     """
 
-    def __init__(self, words: str, total: float | None, *, quiet: bool = False) -> None:
+    def __init__(
+        self, words: str, total: float | None = None, *, quiet: bool = False
+    ) -> None:
         console = Console(stderr=True, highlight=False)
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            TaskProgressColumn(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
+            *self.columns(),
             console=console,
             transient=True,
             disable=quiet or not console.is_terminal,
         )
         self._row = self._progress.add_task(words, total=total)
         self._shares: dict[str, float] = {}
+
+    def columns(self) -> tuple[ProgressColumn, ...]:
+        """What stands behind the bar."""
+        return TaskProgressColumn(), TimeElapsedColumn(), TimeRemainingColumn()
 
     def __enter__(self) -> Self:
         self._progress.start()
