@@ -1,8 +1,5 @@
 """Sections 2.2 and 5 on the family: what turns into what, and what scaling changes."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 import numpy as np
 
 from acprop.lab.claims.claim import Claim, Finding

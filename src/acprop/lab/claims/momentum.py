@@ -1,8 +1,5 @@
 """The momentum theorem of Appendix B as printed, as it follows, and its worth."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 import math
 
 from acprop.lab.bounds import (

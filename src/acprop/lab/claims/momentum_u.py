@@ -1,8 +1,5 @@
 """A running mean of u = g/√s: which mean s is centered on decides Lemma 3.3."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 from functools import cache
 from typing import NamedTuple
 

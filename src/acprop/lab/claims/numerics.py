@@ -5,9 +5,6 @@ stochastic gradients. A claim of the paper that fails has one of ours beside it,
 <its name>-corrected.
 """
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
-
 import numpy as np
 
 from acprop.lab.claims import (

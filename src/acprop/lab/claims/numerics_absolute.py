@@ -1,8 +1,5 @@
 """Appendix C on |x|: how long the steps are, and when."""
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
-
 from functools import cache
 
 import numpy as np

@@ -1,8 +1,5 @@
 """How well the harmonic sum of Theorem 4.1's proof is expressed."""
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
-
 from functools import cache
 
 import numpy as np

@@ -1,8 +1,5 @@
 """What Section 4 says about A_t: its expectation, its bounds, what centering gains."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 import math
 
 import numpy as np

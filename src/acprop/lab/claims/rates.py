@@ -1,8 +1,5 @@
 """The rates of Section 4 measured; `CLAIMS` has all of Section 4 and Appendix B."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 import math
 from dataclasses import replace
 from functools import cache
