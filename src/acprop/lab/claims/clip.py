@@ -1,8 +1,5 @@
 """The bound t^¼ of our convention: when it is silent, and what it costs."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 from dataclasses import replace
 from itertools import product
 from math import inf
@@ -178,7 +175,7 @@ def bias() -> Finding:
     }
     shares = {
         name: max(
-            float(np.mean(np.maximum(np.abs(u) - c, 0)) * 4 * c / np.mean(u**2))
+            float(np.mean(np.maximum(np.abs(u) - c, 0)) * 4 * c / np.mean(u**2))  # pyright: ignore[reportUnknownArgumentType]
             for c in (0.5, 1.0, 2.0, 4.0, 10.0)
         )
         for name, u in laws.items()
@@ -206,9 +203,9 @@ def theorem_clipped() -> Finding:
                 h = WalkSettings(c.alpha0_limit, eta, T, clip="t**0.25")
                 run = walk(p, method(name), h)
                 last = run.averages[-1]
-                above = np.mean(last) + 3 * np.std(last, ddof=1) / np.sqrt(h.seeds)
+                above = np.mean(last) + 3 * np.std(last, ddof=1) / np.sqrt(h.seeds)  # pyright: ignore[reportUnknownVariableType]
                 right = theorem_41_clipped(c, alpha0=h.alpha0, eta=eta, T=T)
-                shares.append(float(above) / right)
+                shares.append(float(above) / right)  # pyright: ignore[reportUnknownArgumentType]
                 n_bound += run.n_clipped
     c = natural_constants(PROBLEMS["cosine-skewed"], method("acprop"), eps=1, beta1=0.9)
     scaled = [

@@ -1,14 +1,11 @@
 """The lemma and the steps by which Appendix B proves its momentum theorem."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 import math
 import random
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import zeta
+from scipy.special import zeta  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
 from acprop.lab.arrays import Floats
 from acprop.lab.bounds import power_sum

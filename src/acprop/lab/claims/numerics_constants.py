@@ -1,8 +1,5 @@
 """Section 4's constants: what the second moments are, and what centering them buys."""
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
-
 from functools import cache
 
 import numpy as np
@@ -160,7 +157,7 @@ def _spread_limit(sigma: float, change: float) -> float:
     """The mean of s over 4096 lanes: noise of spread σ on a gradient that changes."""
     rng, h = np.random.default_rng(0), Hyper(beta1=0.9, beta2=0.9, eps=0.0, axis=())
     gradients = (change * t + sigma * rng.standard_normal(4096) for t in range(1, 301))
-    return float(np.mean(final_state(method("acprop"), PAPER, h, gradients).s))
+    return float(np.mean(final_state(method("acprop"), PAPER, h, gradients).s))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _two_aspects() -> Finding:

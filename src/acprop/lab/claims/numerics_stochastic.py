@@ -1,8 +1,5 @@
 """The appendix's stochastic counterexample: two lemmas and what their proof says."""
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
-
 import numpy as np
 
 from acprop.lab.claims.claim import Claim, Finding
@@ -132,12 +129,12 @@ def _drift_to_convergence() -> Finding:
     moves = {
         x: expected_move(problem, trial, last, 1e-3, x=x) for x in (-1.0, 0.0, 1.0)
     }
-    wrong = {x: float(np.mean(move > 0)) for x, move in moves.items()}
+    wrong = {x: float(np.mean(move > 0)) for x, move in moves.items()}  # pyright: ignore[reportUnknownArgumentType]
     ok = bool(np.all(free < 0)) and max(wrong.values()) == 0
     return Finding(
         "holds" if ok else "fails",
         f"P = 50, betas (0.1, 0.1), α = 1e-3: before clipping the expected move is "
-        f"negative in {float(np.mean(free < 0)):.0%} of the runs, as the proof says; "
+        f"negative in {float(np.mean(free < 0)):.0%} of the runs, as the proof says; "  # pyright: ignore[reportUnknownArgumentType]
         f"after it, positive in {wrong[-1.0]:.0%} of them at x = -1 and in "
         f"{wrong[0.0]:.0%} at x = 0: convergence does not follow from the drift",
         {"share_to_the_right": {str(x): share for x, share in wrong.items()}},

@@ -10,13 +10,10 @@ shows the gradient of the next coordinate with probability p only, then divided 
 Scaled to a gradient of 2δ it has T ~ δ^-2 and p ~ δ²/σ²: T/p ~ δ^-4 queries.
 """
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 import math
 
 import numpy as np
-from scipy.special import erfc
+from scipy.special import erfc  # pyright: ignore[reportMissingTypeStubs]
 
 from acprop.lab.claims.claim import Claim, Finding
 

@@ -1,12 +1,9 @@
 """Theorem 4.1 as printed and as it follows, and the condition it puts on α0."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 import math
 
 import numpy as np
-from scipy.special import zeta
+from scipy.special import zeta  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
 from acprop.lab.bounds import (
     Constants,
@@ -100,7 +97,7 @@ def for_every_run() -> Finding:
         f"with g = 0 or 2∇f by a coin, ε = 10, T = {T}: a run of probability 2^-{T} "
         f"has the average {total / T:.2f} above the corrected right side {right:.2f}, "
         f"which bounds the mean over runs ({np.mean(mean):.2f}), as the proof has it",
-        {"run": total / T, "corrected": right, "mean": float(np.mean(mean)), "T": T},
+        {"run": total / T, "corrected": right, "mean": float(np.mean(mean)), "T": T},  # pyright: ignore[reportUnknownArgumentType]
     )
 
 
