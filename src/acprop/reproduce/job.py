@@ -42,6 +42,16 @@ class JobResult:
         return [line for study in self.studies for line in study.complaints]
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to be done, and which parts are left out."""
+
+    scale: str
+    has_lab: bool
+    studies: list[Study]
+    skipped: list[str]
+
+
 def reproduce(
     scale: str, out: Path, *, only: Sequence[str] = (), jobs: int | None = None
 ) -> JobResult:
@@ -50,32 +60,24 @@ def reproduce(
     only: parts by name, "lab" or a study; none is all.
     """
     n_jobs = checks.whole("jobs", jobs) if jobs is not None else os.cpu_count() or 1
-    known = study_folder()
-    parts = [LAB, *known.names()]
-    for part in only:
-        checks.one_of("only", part, parts)
-    studies = [known.study(name) for name in known.names() if name in (only or parts)]
-    for study in studies:
-        study.scale(scale)  # an unknown scale is an error before anything is done
-    has_lab = LAB in (only or parts)
+    plan = _plan(scale, only)
     started = time.monotonic()
     folder = open_folder(out)
     verdicts: list[Verdict] = []
     drawn: list[FigureRecord] = []
-    with Bar("begin", _seconds(folder, studies, scale, has_lab)) as bar:
-        if has_lab:
+    with Bar("begin", _seconds(folder, plan)) as bar:
+        if plan.has_lab:
             verdicts = claims.check_all(folder, n_jobs, bar)
             drawn = figures.draw_all(out / "figures", n_jobs, bar)
         data = Datasets()
         results = [
             run_among_others(study, scale, folder.runs, data, n_jobs, bar)
-            for study in studies
+            for study in plan.studies
         ]
-    skipped = [part for part in parts if part not in (only or parts)]
     page = write_page(
         out,
         Content(verdicts, drawn, [(r.study, r.runs) for r in results]),
-        missing=[*(f"{part}: left out by --only" for part in skipped), *NOT_BUILT],
+        missing=[*(f"{part}: left out by --only" for part in plan.skipped), *NOT_BUILT],
         about={
             "scale": scale,
             "commit": commit(),
@@ -88,12 +90,27 @@ def reproduce(
     return JobResult(verdicts, results, page)
 
 
-def _seconds(
-    folder: JobFolder, studies: Sequence[Study], scale: str, has_lab: bool
-) -> float:
+def _plan(scale: str, only: Sequence[str]) -> _Plan:
+    """Refuse an unknown part or scale before anything is done."""
+    known = study_folder()
+    parts = [LAB, *known.names()]
+    for part in only:
+        checks.one_of("only", part, parts)
+    wanted = [part for part in parts if not only or part in only]
+    studies = [known.study(part) for part in wanted if part != LAB]
+    for study in studies:
+        study.scale(scale)
+    skipped = [part for part in parts if part not in wanted]
+    return _Plan(scale, LAB in wanted, studies, skipped)
+
+
+def _seconds(folder: JobFolder, plan: _Plan) -> float:
     """How long it will take on one core, about."""
-    total = sum(len(s.planned(scale)) * s.scale(scale).seconds for s in studies)
-    if has_lab:
+    total = sum(
+        len(study.planned(plan.scale)) * study.scale(plan.scale).seconds
+        for study in plan.studies
+    )
+    if plan.has_lab:
         total += claims.SECONDS * len(claims.unchecked(folder))
         total += figures.SECONDS * len(figures.undrawn(folder.root / "figures"))
     return total
