@@ -9,13 +9,14 @@ import json
 import os
 import platform
 import statistics
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from history import append
+
+from acprop import files
 
 RESULTS = Path(__file__).parent.parent / "results" / "perf"
 
@@ -74,11 +75,7 @@ def machine() -> dict[str, Any]:
 
 def save(name: str, record: dict[str, Any]) -> Path:
     """Write results/perf/<name>.json, whole or not at all; note it in the history."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{name}.json"
-    with tempfile.NamedTemporaryFile("w", dir=RESULTS, delete=False) as file:
-        json.dump(record, file, indent=1)
-        file.write("\n")
-    os.replace(file.name, path)
+    files.write(path, json.dumps(record, indent=1) + "\n")
     append(RESULTS / "history.jsonl", name, record)
     return path

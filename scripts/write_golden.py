@@ -12,7 +12,6 @@ our files should be: a second opinion is read from one end to the other.)
 
 import argparse
 import json
-import os
 import random
 import sys
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpmath import mp, mpf
 
-from acprop import reference, rule
+from acprop import files, reference, rule
 from acprop.rule import Convention, Rule
 
 TARGET = Path(__file__).parents[1] / "tests" / "golden" / "family.json"
@@ -394,9 +393,7 @@ def check(target: Path = TARGET) -> list[str]:
 
 def write(target: Path = TARGET) -> None:
     """Replace the file at once: no reader ever sees half of it."""
-    temporary = target.with_suffix(".tmp")
-    temporary.write_text(render())
-    os.replace(temporary, target)
+    files.write(target, render())
 
 
 def main() -> None:

@@ -13,23 +13,19 @@ and forgets. It is a mean over seeds before it is a slope, as the log of one see
 is biased; its interval is the jackknife's.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 
+from acprop.intervals import half_width
 from acprop.lab.arrays import Floats, Ints
 from acprop.lab.descent import Walk, WalkSettings, walk
 from acprop.lab.lines import horizons, line
 from acprop.lab.methods import method
 from acprop.lab.nonconvex import NonConvex, problem
 from acprop.records import Curves, Line
-
-_stats: Any = stats  # its types are unknown to pyright
 
 ASYNC = ("acprop", "adashift")
 SYNC = ("adam", "rmsprop", "adabelief")
@@ -93,8 +89,7 @@ def student(values: Sequence[float], *, confidence: float = 0.95) -> Interval:
     if n < 2:
         raise ValueError(f"values must be 2 or more for an interval, got {n}")
     mean, s = float(np.mean(values)), float(np.std(values, ddof=1))
-    t = float(_stats.t.ppf((1 + confidence) / 2, n - 1))
-    half = t * s / math.sqrt(n)
+    half = half_width(s, n, confidence)
     return Interval(mean, mean - half, mean + half)
 
 

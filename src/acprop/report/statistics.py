@@ -19,8 +19,8 @@ from itertools import pairwise
 from typing import Any, Literal, cast
 
 import numpy as np
-from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 
+from acprop.intervals import half_width
 from acprop.plain import Plain, canonical
 from acprop.records import RunRecord, RunStatus
 from acprop.report.metrics import is_higher_better
@@ -43,7 +43,6 @@ __all__ = [
     "varying",
 ]
 
-_stats: Any = stats  # its types are unknown to pyright
 
 CONFIDENCE = 0.95
 Words = Literal["better", "worse", "no difference shown"]
@@ -143,7 +142,7 @@ def spread(values: Iterable[float]) -> Spread:
     if n == 1:
         return Spread(1, mean, math.nan, math.nan, math.nan)
     std = float(array.std(ddof=1))
-    half = float(_stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)) * std / math.sqrt(n)
+    half = half_width(std, n, CONFIDENCE)
     return Spread(n, mean, std, mean - half, mean + half)
 
 
