@@ -1,6 +1,6 @@
 """The one training loop: begin or resume, step, evaluate, checkpoint, record.
 
-It knows a task only as a session. Killed at any moment, it goes on from its last
+It knows a task only as a session. Killed at any moment, it continues from its last
 checkpoint to the same bits; a NaN or infinite loss ends it as a result.
 """
 

@@ -2,7 +2,7 @@
 
 runs/<id>/run.json        the spec, and how the run ended
 runs/<id>/metrics.jsonl   one line for each epoch
-runs/<id>/checkpoint.pt   where to go on
+runs/<id>/checkpoint.pt   where to continue
 runs/<id>/lock            held by the process that works on it
 """
 
@@ -89,7 +89,7 @@ class RunFolder:
         self._write_run({**self.read(), **end})
 
     def reopen(self) -> None:
-        """Write down that it goes on: how it ended before is no longer true."""
+        """Write down that it continues: how it ended before is no longer true."""
         self.end(RunStatus.INTERRUPTED, {})
 
     def fail(self, spec: RunSpec, message: str) -> None:

@@ -42,8 +42,12 @@ def run(
     seed: Annotated[int, typer.Option()] = 0,
     scale: ScaleName = "smoke",
     runs: Runs = RUNS,
-    resume: Annotated[bool, typer.Option("--resume", help="go on")] = False,
-    restart: Annotated[bool, typer.Option("--restart", help="begin anew")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="continue an interrupted run")
+    ] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="begin again from the start")
+    ] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or mps")] = "cpu",
     time_limit: Annotated[float | None, typer.Option(help="in seconds")] = None,
     checkpoint_seconds: Annotated[float, typer.Option()] = 60.0,

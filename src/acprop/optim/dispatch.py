@@ -37,7 +37,7 @@ class Work(NamedTuple):
 def share_out(
     group: dict[str, Any], items: list[ParamWithState], h: StepOptions
 ) -> list[Work]:
-    """Decide; nothing moves yet. RuntimeError where fused=True cannot be had."""
+    """Decide; nothing moves yet. RuntimeError if fused=True is impossible."""
     if torch.compiler.is_compiling():
         return [Work(foreach.update if group["foreach"] else loop.update, items)]
     if not h.differentiable and h.rule.reduction is None and h.constraint is None:

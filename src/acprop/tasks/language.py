@@ -209,7 +209,7 @@ class LanguageSession:
         if state["text"] != self.text.sha256:
             raise ValueError(
                 f"{self.text.name} must have sha256 {state['text'][:12]}… as when the "
-                f"run began, got {self.text.sha256[:12]}…; begin anew with --restart"
+                f"run began, got {self.text.sha256[:12]}…; begin again with --restart"
             )
         self.learner.load_state_dict(state)
         self.sums = state["sums"].clone()

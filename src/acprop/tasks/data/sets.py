@@ -1,4 +1,4 @@
-"""The data sets we know: their files, their checksums, and where they are to be had.
+"""The data sets we know: their files, their checksums, and where they come from.
 
 A set is a handful of files in its authors' own binary format. Whatever the route (the
 official address, a package that carries the same bytes, a folder), the files must hash
