@@ -38,3 +38,11 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
         fill_the_disk()
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == ["a"]
+
+
+def test_a_folder_cannot_be_where_a_file_is(tmp_path):
+    files.check_folder("out", tmp_path / "new" / "deep")
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "deep"):
+        with pytest.raises(ValueError, match="^out must be a folder, got the file"):
+            files.check_folder("out", path)

@@ -25,6 +25,13 @@ def replacing(path: Path) -> Generator[IO[bytes]]:
         part.unlink(missing_ok=True)
 
 
+def check_folder(name: str, path: Path) -> None:
+    """Refuse a path at which no folder can be: it, or one above it, is a file."""
+    for part in (path, *path.parents):
+        if part.exists() and not part.is_dir():
+            raise ValueError(f"{name} must be a folder, got the file {part}")
+
+
 def write(path: Path, content: str | bytes) -> None:
     """Write a whole file, text in UTF-8."""
     with replacing(path) as file:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from acprop import checks
+from acprop import checks, files
 from acprop.bench.store import commit, machine
 from acprop.bench.studies import Study, study_folder
 from acprop.progress import Bar
@@ -60,6 +60,7 @@ def reproduce(
     only: parts by name, "lab" or a study; none is all.
     """
     n_jobs = checks.whole("jobs", jobs) if jobs is not None else os.cpu_count() or 1
+    files.check_folder("out", out)
     plan = _plan(scale, only)
     started = time.monotonic()
     folder = open_folder(out)

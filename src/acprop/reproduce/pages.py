@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from acprop import files
 from acprop.progress import Bar
 from acprop.records import FigureRecord, write
 from acprop.report.collect import Collected, collect
@@ -23,6 +24,7 @@ class PageResult:
 
 def build_page(paths: Sequence[Path], out: Path) -> PageResult:
     """Read every file of records, draw every figure, write the page."""
+    files.check_folder("out", out)
     found = collect(paths)
     folder = out / "figures"
     drawn: list[FigureRecord] = []
