@@ -44,5 +44,5 @@ def test_a_folder_cannot_be_where_a_file_is(tmp_path):
     files.check_folder("out", tmp_path / "new" / "deep")
     (tmp_path / "file").touch()
     for path in (tmp_path / "file", tmp_path / "file" / "deep"):
-        with pytest.raises(ValueError, match="^out must be a folder, got the file"):
+        with pytest.raises(ValueError, match=r"^out must be a folder, got the file"):
             files.check_folder("out", path)
