@@ -50,8 +50,8 @@ perf: setup  ## speed, as ratios measured in one run
 	$(BIN)/python perf/sweep.py
 	$(BIN)/python perf/input.py
 
-reproduce: setup  ## every claim, every toy figure, every study at smoke scale, and a page
-	$(BIN)/acprop reproduce --scale smoke
+reproduce: setup  ## every claim, every toy figure, every study at smoke scale, and a page; ONLY=lab,… for some
+	$(BIN)/acprop reproduce --scale smoke $(if $(ONLY),--only $(ONLY))
 	@$(BIN)/python scripts/same_verdicts.py
 
 ablation: setup  ## measure the guard and the roads not taken again (results/guard)
