@@ -1,5 +1,6 @@
 """One thread for each process, real data, and processes that wait for no clock."""
 
+import io
 import os
 import subprocess
 import time
@@ -58,3 +59,17 @@ def start():
     for process in begun:
         process.kill()
         process.communicate()
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """What a bar shows on a terminal."""
+    # Here: the optimizers are also tested where there is torch and no rich.
+    from rich.console import Console
+
+    from acprop import progress
+
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=100)
+    monkeypatch.setattr(progress, "Console", lambda **_: console)
+    return screen

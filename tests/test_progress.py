@@ -1,20 +1,6 @@
 """One bar for everything that is long."""
 
-import io
-
-import pytest
-from rich.console import Console
-
-from acprop import progress
 from acprop.progress import Bar
-
-
-@pytest.fixture
-def terminal(monkeypatch):
-    screen = io.StringIO()
-    console = Console(file=screen, force_terminal=True, width=100)
-    monkeypatch.setattr(progress, "Console", lambda **_: console)
-    return screen
 
 
 def test_a_bar_says_what_is_done_and_what_share(terminal):

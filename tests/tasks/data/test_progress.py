@@ -1,23 +1,9 @@
 """A bar for whoever looks, silence for the rest."""
 
-import io
-
-import pytest
-from rich.console import Console
-
-from acprop import progress
 from acprop.tasks.data import fetch
 from acprop.tasks.data.progress import DownloadBar
 
 from .tiny import OFFICIAL
-
-
-@pytest.fixture
-def terminal(monkeypatch):
-    screen = io.StringIO()
-    console = Console(file=screen, force_terminal=True, width=100)
-    monkeypatch.setattr(progress, "Console", lambda **_: console)
-    return screen
 
 
 def test_a_terminal_sees_what_is_done_and_how_far(terminal):
