@@ -95,6 +95,11 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
 
 
 BAD_LINES = [
+    ('{"record": "run", "schema": 1}', "a run must have 'settings', got none"),
+    (
+        '{"record": "boundary", "schema": 2, "problem": "dense", "beta1": 0.9}',
+        "a boundary must have optimizer, convention, crossings, got none",
+    ),
     ('{"record": "table"}', "record must be one of region, .*, got"),
     ("[1]", "record must be one of"),
     (

@@ -7,7 +7,7 @@ Every line says what it is ("record") and the version of this format ("schema").
 import json
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast, get_args
@@ -305,7 +305,10 @@ def from_json(line: str) -> Record:
     kind = _KINDS[plain.pop("record")]
     schema = plain.pop("schema", None)
     if schema == 1:
-        plain = _from_schema_1(kind.record, plain)
+        try:
+            plain = _from_schema_1(kind.record, plain)
+        except KeyError as error:
+            raise ValueError(f"a {kind.record} must have {error}, got none") from error
     elif schema != SCHEMA:
         raise ValueError(
             f"schema must be 1 or {SCHEMA}, got {schema!r}; a newer acprop wrote this"
@@ -314,6 +317,9 @@ def from_json(line: str) -> Record:
     if plain.keys() - known:
         extra = ", ".join(sorted(plain.keys() - known))
         raise ValueError(f"a {kind.record} must have its own fields only, got {extra}")
+    needed = [f.name for f in fields(kind) if f.default is f.default_factory is MISSING]
+    if lost := [name for name in needed if name not in plain]:
+        raise ValueError(f"a {kind.record} must have {', '.join(lost)}, got none")
     return kind(**{name: _part(name, value) for name, value in plain.items()})
 
 
@@ -359,7 +365,7 @@ def read(path: Path) -> Iterator[Record]:
         for number, line in enumerate(file, 1):
             try:
                 yield from_json(line)
-            except (ValueError, TypeError, KeyError) as error:
+            except (ValueError, TypeError) as error:
                 raise ValueError(f"{path.name}, line {number}: {error}") from error
 
 
