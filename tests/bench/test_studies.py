@@ -272,7 +272,7 @@ BAD = [
     (GOOD.replace("title", "titel"), "tiny.toml must be a valid study, got"),
     (
         GOOD.replace('task = "vision"', 'task = "poetry"'),
-        ".* task: Input should be 'vision' or 'language'",
+        ".* task must be one of vision, language, rl, got 'poetry'",
     ),
     (GOOD.replace('"vision/tiny"', '"vision/other"'), "name must be 'vision/tiny' in"),
     ("= nonsense", "tiny.toml must be a valid study, got"),

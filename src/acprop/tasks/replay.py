@@ -46,9 +46,9 @@ class Replay:
         news = Moves(
             before,
             action,
-            torch.from_numpy(moved.reward),
-            torch.from_numpy(moved.is_final),
-            torch.from_numpy(moved.seen),
+            torch.as_tensor(moved.reward),
+            torch.as_tensor(moved.is_final),
+            torch.as_tensor(moved.seen),
         )
         at = (self.n_added + torch.arange(len(action))) % self.capacity
         for column, new in zip(self.rows, news, strict=True):

@@ -53,17 +53,17 @@ class RLSettings:
 
     env: str = envs.FOUR_ROOMS
     episode_limit: int | None = None
-    copies: int = 16
+    copies: int = 32
     layers: int = 2
     width: int = 64
     batch: int = 128
     memory: int = 20_000
     warm_up: int = 1000
-    discount: float = 0.95
+    discount: float = 0.9
     epsilon: float = 0.1
-    epsilon_steps: int = 1000
-    target_every: int = 100
-    steps_per_epoch: int = 200
+    epsilon_steps: int = 500
+    target_every: int = 50
+    steps_per_epoch: int = 100
     n_validation: int = 100
     n_test: int = 100
     accumulate: int = 1
@@ -165,7 +165,7 @@ class RLSession:
             net = QNet(*made, layers=s.layers, width=s.width)
         self.learner = Learner(net, optimizer, s, seed, task.device)
         self.target_net = copy.deepcopy(self.learner.net)
-        self.replay = Replay(s.memory, torch.from_numpy(self.envs.observe()))
+        self.replay = Replay(s.memory, torch.as_tensor(self.envs.observe()))
         self.steps_per_epoch = s.steps_per_epoch
         self.n_moves = 0  # of every copy
         # The reward so far of each copy's running episode.
@@ -200,7 +200,7 @@ class RLSession:
 
     def _move(self, epsilon: float) -> None:
         s = self.settings
-        before = torch.from_numpy(self.envs.observe())
+        before = torch.as_tensor(self.envs.observe())
         draw = torch.Generator().manual_seed(stream(self.seed, "explore", self.n_moves))
         chance = torch.rand(s.copies, generator=draw)
         action = torch.randint(self.envs.n_actions, (s.copies,), generator=draw)
@@ -209,8 +209,8 @@ class RLSession:
         moved = self.envs.step(action.numpy())
         self.replay.add(before, action, moved)
         self.n_moves += 1
-        self.gained += torch.from_numpy(moved.reward)
-        ended = torch.from_numpy(moved.has_ended)
+        self.gained += torch.as_tensor(moved.reward)
+        ended = torch.as_tensor(moved.has_ended)
         self.sums[2:] += torch.tensor(
             [float(self.gained[ended].sum()), float(ended.sum()), s.copies]
         )
@@ -232,7 +232,7 @@ class RLSession:
 
     def evaluate(self) -> Metrics:
         """What the epoch came to; greedy episodes judge, the test never chooses."""
-        loss, n, gained, n_episodes, n_moves = self.sums.tolist()
+        loss, n, gained, n_episodes, n_moves = map(float, self.sums)
         self.sums.zero_()
         out = {
             "train_loss": loss / n,
@@ -250,7 +250,7 @@ class RLSession:
         copies = self.task.envs(n, stream(0, part))
         gained, is_open = np.zeros(n), np.ones(n, bool)
         while is_open.any():
-            seen = torch.from_numpy(copies.observe())
+            seen = torch.as_tensor(copies.observe())
             moved = copies.step(self._greedy(seen).numpy())
             gained += moved.reward * is_open
             is_open &= ~moved.has_ended

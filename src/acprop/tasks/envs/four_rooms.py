@@ -1,9 +1,9 @@
 """The four rooms as an environment of gymnasium: importing this file registers it.
 
-    gymnasium.make("acprop.tasks.envs.four_rooms:acprop/FourRooms-v0")
+gymnasium.make("acprop.tasks.envs.four_rooms:acprop/FourRooms-v0")
 """
 
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import gymnasium
 import numpy as np
@@ -24,10 +24,7 @@ GOAL, WALKER = (44, 160, 44), (31, 119, 180)
 class FourRooms(gymnasium.Env[np.int64, np.int64]):
     """One walker; the rules are those of `rooms`, the time limit gymnasium's."""
 
-    metadata: ClassVar[dict[str, Any]] = {
-        "render_modes": ["rgb_array"],
-        "render_fps": 10,
-    }
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
 
     def __init__(self, render_mode: str | None = None) -> None:
         checks.one_of("render_mode", render_mode, (None, "rgb_array"))
@@ -41,8 +38,9 @@ class FourRooms(gymnasium.Env[np.int64, np.int64]):
     ) -> tuple[np.int64, dict[str, Any]]:
         """Begin an episode in a cell drawn at random."""
         super().reset(seed=seed, options=options)
-        self.cell = rooms.start(self._chance())[0]
-        return self.cell, {}
+        cell: np.int64 = rooms.start(self._chance())[0]
+        self.cell = cell
+        return cell, {}
 
     def step(
         self, action: np.int64
@@ -53,9 +51,9 @@ class FourRooms(gymnasium.Env[np.int64, np.int64]):
         if not self.action_space.contains(action):
             raise ValueError(f"action must be in [0, 3], got {action!r}")
         where, what = np.array([self.cell]), np.array([action])
-        self.cell = rooms.moved(where, what, self._chance())[0]
-        is_final = bool(self.cell == rooms.GOAL)
-        return self.cell, float(is_final), is_final, False, {}
+        cell: np.int64 = rooms.moved(where, what, self._chance())[0]
+        self.cell, is_final = cell, bool(cell == rooms.GOAL)
+        return cell, float(is_final), is_final, False, {}
 
     def _chance(self) -> FLOATS:
         return self.np_random.random(1)
@@ -71,4 +69,6 @@ class FourRooms(gymnasium.Env[np.int64, np.int64]):
         return big.astype(np.uint8)
 
 
-gymnasium.register(NAME, FourRooms, max_episode_steps=rooms.EPISODE_LIMIT)
+gymnasium.register(  # pyright: ignore
+    NAME, f"{__name__}:FourRooms", max_episode_steps=rooms.EPISODE_LIMIT
+)

@@ -3,8 +3,8 @@
 Eleven by eleven cells inside a wall, four rooms, a hallway between each two neighbours.
 An action moves one cell up, down, left or right with probability 2/3, and in one of the
 other three directions with 1/9 each; a move into a wall leaves the walker where it is.
-Reaching the goal, the east hallway (their G1), gives reward 1 and ends the episode; every
-other move gives 0. An episode begins in any other cell.
+Reaching the goal, the east hallway (their G1), gives reward 1 and ends the episode;
+every other move gives 0. An episode begins in any other cell.
 """
 
 from typing import Any, final
@@ -103,7 +103,7 @@ class Rooms:
 
     def state_dict(self) -> dict[str, Any]:
         """Where the walkers are, and how many moves have been made."""
-        cell, age = torch.from_numpy(self.cell), torch.from_numpy(self.age)
+        cell, age = torch.as_tensor(self.cell), torch.as_tensor(self.age)
         return {"cell": cell.clone(), "age": age.clone(), "n_moves": self.n_moves}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

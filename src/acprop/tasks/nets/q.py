@@ -6,6 +6,7 @@ begin near zero, where He's rule for a classifier would begin them near ±1.
 """
 
 import math
+from itertools import pairwise
 from typing import final
 
 from torch import Tensor, nn
@@ -29,7 +30,7 @@ class QNet(nn.Module):
         self.n_values = n_values
         sizes = [n_values or math.prod(shape), *[width] * layers]
         parts: list[nn.Module] = []
-        for before, after in zip(sizes, sizes[1:], strict=False):
+        for before, after in pairwise(sizes):
             parts += [nn.Linear(before, after), nn.ReLU()]
         self.layers = nn.Sequential(*parts, nn.Linear(sizes[-1], n_actions))
 
