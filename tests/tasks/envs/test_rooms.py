@@ -162,5 +162,7 @@ def test_an_action_that_there_is_not_is_refused(action, message):
 
 
 def test_a_move_before_the_beginning_is_refused():
-    with pytest.raises(RuntimeError, match="^step must come after reset"):
+    with pytest.raises(
+        RuntimeError, match=r"^step must come after reset, got no reset$"
+    ):
         four_rooms.FourRooms().step(0)
