@@ -1,13 +1,15 @@
-"""Reinforcement learning: a deep Q-network (Mnih et al. 2013, 2015).
+"""Reinforcement learning: a deep Q-network (Mnih et al. 2013).
 
 A step moves every copy of the environment once, ε-greedily, puts the moves into the
 replay memory, and takes one step of the optimizer on a batch drawn from it:
 
     y = r + γ·max_a Q'(s', a)      r alone where s' is final
-    minimise  Huber(Q(s, a) - y)
+    minimise  (Q(s, a) - y)²
 
-Q' is the target network, a copy of Q renewed every `target_every` steps. Before its
-first batch, the first step moves at random until the memory holds `warm_up` moves.
+Q' is the target network (Mnih et al. 2015), a copy of Q renewed every `target_every`
+steps. Their clipped error is left out: it weighs a large error like a small one, and on
+CartPole, where one move in twenty is final, Q grew without bound. Before its first
+batch, the first step moves at random until the memory holds `warm_up` moves.
 Exploration, draws from the memory and environments are functions of the seed and of a
 count, so every optimizer with a seed has the same weights and the same luck.
 """
@@ -20,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import smooth_l1_loss
+from torch.nn.functional import mse_loss
 
 from acprop import checks, ranks
 from acprop.tasks import envs
@@ -281,6 +283,6 @@ class RLSession:
 def _measure(values: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """The mean loss of the actions taken; and its sum, and how many they are."""
     taken = values.gather(1, y[:, :1].long())[:, 0]
-    loss = smooth_l1_loss(taken, y[:, 1])
+    loss = mse_loss(taken, y[:, 1])
     seen = [float(loss.detach()) * len(y), float(len(y))]
     return loss, torch.tensor(seen, dtype=torch.float64)
