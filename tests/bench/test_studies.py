@@ -13,6 +13,7 @@ from acprop.tasks import nets
 from acprop.tasks.data import NAMES, describe
 from acprop.tasks.language import settings as language_settings
 from acprop.tasks.nets.gpt import GPT
+from acprop.tasks.rl import settings as rl_settings
 from acprop.tasks.vision import settings
 
 SHELF = study_folder(Path(__file__).parents[2] / "studies")
@@ -25,6 +26,8 @@ DEFAULT = [
 NAMED = [
     *DEFAULT,
     "language/gpt-bytes",
+    "rl/dqn-cartpole",
+    "rl/dqn-four-rooms",
     "vision/cifar10-densenet121",
     "vision/cifar10-resnet34",
     "vision/cifar10-vgg11",
@@ -137,6 +140,37 @@ def test_the_gpts_arms_differ_in_the_optimizer_alone():
     assert {spec.settings["lr"] for spec in points} == {1e-3, 3e-3}
     assert len(points) == 5 * 2 * 3
     assert {s.spec.settings["lr"] for s in GPT_BYTES.planned("smoke")} == {3e-3}
+
+
+DQN = {"rl/dqn-cartpole": "CartPole-v1", "rl/dqn-four-rooms": "four-rooms"}
+
+
+@pytest.mark.parametrize("study_name", DQN)
+def test_every_run_of_the_dqn_can_be_built_and_is_as_long_as_its_note_says(study_name):
+    study = SHELF.study(study_name)
+    assert list(study.scales) == ["smoke", "small", "paper"]
+    for name, scale in study.scales.items():
+        for planned in study.planned(name):
+            spec = planned.spec
+            build(spec.optimizer, spec.settings)
+            made = rl_settings(spec.task_settings)
+            assert made.env == DQN[study_name]
+            n_steps = spec.epochs * made.steps_per_epoch
+            warm = -(-made.warm_up // made.copies)  # rounds
+            n_moves = round((warm + n_steps) * made.copies, -3)
+            said = scale.note.replace(",", "")
+            assert f"{n_moves} moves" in said
+            assert f"{n_steps} steps" in said
+
+
+def test_fig_8_has_ten_seeds_and_the_learning_rates_of_the_section_before():
+    """Section 5: SGD 0.1 … 1e-5, the others 0.01 … 1e-5, in the log-grid."""
+    points = SHELF.study("rl/dqn-four-rooms").planned("paper")
+    assert {p.spec.seed for p in points} == set(range(10))
+    lrs = {1e-2, 1e-3, 1e-4, 1e-5}
+    names = ("adam", "adamw", "radam", "adashift", "adabelief", "acprop")
+    for name, expected in {"sgd": lrs | {0.1}, **dict.fromkeys(names, lrs)}.items():
+        assert {lr for (lr,) in grid("rl/dqn-four-rooms", name, "lr")} == expected
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -272,7 +306,7 @@ BAD = [
     (GOOD.replace("title", "titel"), "tiny.toml must be a valid study, got"),
     (
         GOOD.replace('task = "vision"', 'task = "poetry"'),
-        ".* task: Input should be 'vision' or 'language'",
+        ".* task must be one of vision, language, rl, got 'poetry'",
     ),
     (GOOD.replace('"vision/tiny"', '"vision/other"'), "name must be 'vision/tiny' in"),
     ("= nonsense", "tiny.toml must be a valid study, got"),

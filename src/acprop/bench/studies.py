@@ -23,7 +23,7 @@ from pydantic import (
 from acprop import checks
 from acprop.bench.optimizers import resolved
 from acprop.bench.spec import RunSpec
-from acprop.bench.tasks import TaskName
+from acprop.bench.tasks import TASKS
 from acprop.plain import Plain
 from acprop.records import StudyRecord
 
@@ -78,7 +78,7 @@ class Study(_Strict):
     name: str
     title: str
     place: str
-    task: TaskName
+    task: str
     shows: Literal["curves", "heatmap", "table"]
     axes: list[str] = Field(default_factory=list)
     metrics: list[str]
@@ -89,6 +89,7 @@ class Study(_Strict):
     @model_validator(mode="after")
     def _check_names(self) -> Self:
         """A misspelt scale or setting would be ignored, and its runs be missing."""
+        checks.one_of("task", self.task, TASKS)
         for name in (name for arm in self.arms for name in arm.scales):
             if name not in self.scales:
                 raise ValueError(

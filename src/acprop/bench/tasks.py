@@ -3,15 +3,21 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, NamedTuple, Protocol
 
+from acprop import checks
 from acprop.bench.optimizers import build
 from acprop.bench.spec import RunSpec
 from acprop.tasks.task import OptimizerFactory, Task
 
-TaskName = Literal["vision", "language"]
-TASKS: tuple[TaskName, ...] = get_args(TaskName)
+# The one table of tasks: the module in acprop.tasks, and its class.
+TASKS = {
+    "vision": "VisionTask",
+    "language": "LanguageTask",
+    "rl": "RLTask",
+}
 
 
 class TaskSettings(Protocol):
@@ -56,16 +62,9 @@ def dataset_of(spec: RunSpec) -> str | None:
 
 
 def _kind(name: str) -> _Kind:
-    """A domain's modules are loaded when it is asked for: the one place that knows."""
-    if name == "vision":
-        from acprop.tasks import vision
-
-        return _Kind(vision.settings, vision.VisionTask)
-    if name == "language":
-        from acprop.tasks import language
-
-        return _Kind(language.settings, language.LanguageTask)
-    raise ValueError(f"task must be one of {', '.join(TASKS)}, got {name}")
+    """A domain's module is loaded when it is asked for, with all that it imports."""
+    module = import_module(f"acprop.tasks.{checks.one_of('task', name, TASKS)}")
+    return _Kind(module.settings, getattr(module, TASKS[name]))
 
 
 @cache

@@ -15,7 +15,15 @@ from rich.markup import escape
 from acprop.cli import show
 
 LAB = ("numpy", "scipy", "mpmath", "matplotlib", "rich", "typer")
-BENCH = ("jinja2", "pillow", "platformdirs", "pooch", "pydantic", "pytorch_optimizer")
+BENCH = (
+    "gymnasium",
+    "jinja2",
+    "pillow",
+    "platformdirs",
+    "pooch",
+    "pydantic",
+    "pytorch_optimizer",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,5 +46,7 @@ def value_words(metric: str, value: float, places: int) -> str:
 
 
 def judged_by(entry: Mapping[str, Any], part: str) -> str:
-    """The metric that judges a run on "val" or "test": accuracy if there is one."""
-    return f"{part}_accuracy" if f"{part}_accuracy" in entry else f"{part}_loss"
+    """What judges a run on "val" or "test": accuracy, else the loss, else another."""
+    known = (f"{part}_accuracy", f"{part}_loss", *sorted(entry))
+    seen = [name for name in known if name.startswith(f"{part}_") and name in entry]
+    return (seen or [f"{part}_loss"])[0]

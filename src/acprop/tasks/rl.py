@@ -1,0 +1,288 @@
+"""Reinforcement learning: a deep Q-network (Mnih et al. 2013).
+
+A step moves every copy of the environment once, ε-greedily, puts the moves into the
+replay memory, and takes one step of the optimizer on a batch drawn from it:
+
+    y = r + γ·max_a Q'(s', a)      r alone where s' is final
+    minimise  (Q(s, a) - y)²
+
+Q' is the target network (Mnih et al. 2015), a copy of Q renewed every `target_every`
+steps. Their clipped error is left out: it weighs a large error like a small one, and on
+CartPole, where one move in twenty is final, Q grew without bound. Before its first
+batch, the first step moves at random until the memory holds `warm_up` moves.
+Exploration, draws from the memory and environments are functions of the seed and of a
+count, so every optimizer with a seed has the same weights and the same luck.
+"""
+
+import copy
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import mse_loss
+
+from acprop import checks, ranks
+from acprop.tasks import envs
+from acprop.tasks.learner import Learner, second_moment
+from acprop.tasks.nets.q import QNet
+from acprop.tasks.replay import Replay
+from acprop.tasks.settings import check_clip_norm, check_counts, check_flags, read
+from acprop.tasks.task import Metrics, OptimizerFactory, Target, stream
+
+
+@dataclass(frozen=True, slots=True)
+class RLSettings:
+    """What decides the numbers of a run, besides seed and optimizer.
+
+    env: four-rooms, or the name of an environment in gymnasium.
+    episode_limit: the longest an episode may be; None is the environment's own.
+    copies: of the environment; each moves once in a step.
+    layers, width: of the network.
+    batch: so many moves are learnt from in a step. memory: so many are kept.
+    warm_up: so many are made at random before the first batch.
+    discount: γ.
+    epsilon: the share of moves at random once it has fallen from 1, linearly, over
+        epsilon_steps steps.
+    target_every: so many steps pass before the target network is renewed.
+    steps_per_epoch: an epoch is a unit of length here.
+    n_validation, n_test: so many greedy episodes, the same ones for every run.
+    accumulate, clip_norm, autocast, compile: see `StepSettings`.
+    second_moment: also record the mean of the optimizer's second-moment buffer.
+    """
+
+    env: str = envs.FOUR_ROOMS
+    episode_limit: int | None = None
+    copies: int = 32
+    layers: int = 2
+    width: int = 64
+    batch: int = 128
+    memory: int = 20_000
+    warm_up: int = 1000
+    discount: float = 0.9
+    epsilon: float = 0.1
+    epsilon_steps: int = 500
+    target_every: int = 50
+    steps_per_epoch: int = 100
+    n_validation: int = 100
+    n_test: int = 100
+    accumulate: int = 1
+    clip_norm: float | None = None
+    autocast: bool = False
+    compile: bool = False
+    second_moment: bool = False
+
+    def __post_init__(self) -> None:
+        if type(self.env) is not str:
+            raise TypeError(f"env must be a name, got {self.env!r}")
+        check_counts(self, _COUNTS, optional=("episode_limit",))
+        check_flags(self, _FLAGS)
+        check_clip_norm(self.clip_norm)
+        checks.decay("discount", self.discount)
+        if not 0 <= checks.number("epsilon", self.epsilon) <= 1:
+            raise ValueError(f"epsilon must be in [0, 1], got {self.epsilon}")
+        if self.memory < max(self.copies, self.warm_up):
+            raise ValueError(
+                f"memory must be {max(self.copies, self.warm_up)} or more, what copies "
+                f"and warm_up need, got {self.memory}"
+            )
+
+    @property
+    def dataset(self) -> None:
+        """An environment is played, not fetched."""
+        return
+
+
+_COUNTS = (
+    "episode_limit",
+    "copies",
+    "layers",
+    "width",
+    "batch",
+    "memory",
+    "warm_up",
+    "epsilon_steps",
+    "target_every",
+    "steps_per_epoch",
+    "n_validation",
+    "n_test",
+    "accumulate",
+)
+_FLAGS = ("autocast", "compile", "second_moment")
+
+
+def settings(plain: dict[str, Any]) -> RLSettings:
+    """Read settings from plain values; an unknown one is refused."""
+    return read(RLSettings, "rl", plain)
+
+
+class RLTask:
+    """Learn to gain reward in an environment."""
+
+    def __init__(self, settings: RLSettings, *, device: str = "cpu") -> None:
+        self.settings, self.device = settings, device
+        limit = self.envs(1, seed=0).limit
+        if settings.steps_per_epoch < limit:
+            raise ValueError(
+                f"steps_per_epoch must be {limit} or more, the longest episode of "
+                f"{settings.env}, got {settings.steps_per_epoch}; an epoch in which "
+                "none ends has no return"
+            )
+        self.name = f"rl/{settings.env}-dqn"
+        self.target = Target("val_return", "max")
+
+    def envs(self, n: int, seed: int) -> envs.Envs:
+        """So many copies of the environment."""
+        return envs.make(self.settings.env, n, seed, self.settings.episode_limit)
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """Whose environment it is."""
+        name = self.settings.env
+        package = "acprop" if name == envs.FOUR_ROOMS else "gymnasium"
+        return {name: {"origin": f"{package} {version(package)}"}}
+
+    def begin(self, seed: int, optimizer: OptimizerFactory) -> "RLSession":
+        """Same seed: same weights, starts and luck for every optimizer."""
+        return RLSession(self, seed, optimizer)
+
+
+class RLSession:
+    """One run."""
+
+    def __init__(self, task: RLTask, seed: int, optimizer: OptimizerFactory) -> None:
+        if ranks.world() > 1:
+            raise ValueError(
+                f"ranks must be 1 for a task that plays, got {ranks.world()}; run "
+                "without torchrun"
+            )
+        self.task, self.settings, self.seed = task, task.settings, seed
+        s = self.settings
+        self.envs = task.envs(s.copies, stream(seed, "envs"))
+        with torch.random.fork_rng(devices=[]):  # pyright: ignore
+            torch.manual_seed(stream(seed, "weights"))  # pyright: ignore
+            made = self.envs.n_values, self.envs.shape, self.envs.n_actions
+            net = QNet(*made, layers=s.layers, width=s.width)
+        self.learner = Learner(net, optimizer, s, seed, task.device)
+        self.target_net = copy.deepcopy(self.learner.net)
+        self.replay = Replay(s.memory, torch.as_tensor(self.envs.observe()))
+        self.steps_per_epoch = s.steps_per_epoch
+        self.n_moves = 0  # of every copy
+        # The reward so far of each copy's running episode.
+        self.gained = torch.zeros(s.copies, dtype=torch.float64)
+        # Of this epoch: loss, batches, returns, episodes, moves.
+        self.sums = torch.zeros(5, dtype=torch.float64)
+
+    def scale_lr(self, factor: float) -> None:
+        """Set the learning rates to `factor` times what they began with."""
+        self.learner.scale_lr(factor)
+
+    @property
+    def epsilon(self) -> float:
+        """The share of moves at random: falls from 1 along a line, then stays."""
+        s = self.settings
+        fallen = min(1.0, self.learner.n_steps / s.epsilon_steps)
+        return 1 + fallen * (s.epsilon - 1)
+
+    def train_step(self) -> Metrics:
+        """Move every copy once, then learn from one batch."""
+        s, n_steps = self.settings, self.learner.n_steps
+        while self.replay.n_added < s.warm_up:
+            self._move(1.0)
+        self._move(self.epsilon)
+        if n_steps % s.target_every == 0:
+            self.target_net.load_state_dict(self.learner.net.state_dict())
+        x, y = self._lesson(stream(self.seed, "replay", n_steps))
+        sums = self.learner.step(self.learner.pieces(x, y), _measure)
+        loss = float(sums[0] / sums[1])
+        self.sums[:2] += torch.tensor([loss, 1.0])
+        return {"loss": loss}
+
+    def _move(self, epsilon: float) -> None:
+        s = self.settings
+        before = torch.as_tensor(self.envs.observe())
+        draw = torch.Generator().manual_seed(stream(self.seed, "explore", self.n_moves))
+        chance = torch.rand(s.copies, generator=draw)
+        action = torch.randint(self.envs.n_actions, (s.copies,), generator=draw)
+        if epsilon < 1:
+            action = torch.where(chance < epsilon, action, self._greedy(before))
+        moved = self.envs.step(action.numpy())
+        self.replay.add(before, action, moved)
+        self.n_moves += 1
+        self.gained += torch.as_tensor(moved.reward)
+        ended = torch.as_tensor(moved.has_ended)
+        self.sums[2:] += torch.tensor(
+            [float(self.gained[ended].sum()), float(ended.sum()), s.copies]
+        )
+        self.gained[ended] = 0
+
+    @torch.no_grad()
+    def _greedy(self, seen: Tensor) -> Tensor:
+        return self.learner.net(seen.to(self.task.device)).argmax(1).cpu()
+
+    def _lesson(self, seed: int) -> tuple[Tensor, Tensor]:
+        """What was seen; and [batch, 2], the action and what its value should be."""
+        moves = self.replay.sample(self.settings.batch, seed)
+        with torch.no_grad():
+            after = self.target_net(moves.after.to(self.task.device)).amax(1).cpu()
+        # Not a product with zero: that would keep an infinite value.
+        future = torch.where(moves.is_final, 0.0, self.settings.discount * after)
+        y = torch.stack([moves.action.float(), moves.reward + future], 1)
+        return moves.before.to(self.task.device), y.to(self.task.device)
+
+    def evaluate(self) -> Metrics:
+        """What the epoch came to; greedy episodes judge, the test never chooses."""
+        loss, n, gained, n_episodes, n_moves = map(float, self.sums)
+        self.sums.zero_()
+        out = {
+            "train_loss": loss / n,
+            "train_return": gained / n_episodes,
+            "val_return": self._judge("val", self.settings.n_validation),
+            "test_return": self._judge("test", self.settings.n_test),
+            "samples": n_moves,
+        }
+        if self.settings.second_moment:
+            out["second_moment"] = second_moment(self.learner.optimizer)
+        return out
+
+    def _judge(self, part: str, n: int) -> float:
+        """The mean return of greedy episodes; the same starts for every run."""
+        copies = self.task.envs(n, stream(0, part))
+        gained, is_open = np.zeros(n), np.ones(n, bool)
+        while is_open.any():
+            seen = torch.as_tensor(copies.observe())
+            moved = copies.step(self._greedy(seen).numpy())
+            gained += moved.reward * is_open
+            is_open &= ~moved.has_ended
+        return float(gained.mean())
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything; exploration and draws follow from the seed and the counts."""
+        return {
+            **self.learner.state_dict(),
+            "target_net": self.target_net.state_dict(),
+            "replay": self.replay.state_dict(),
+            "envs": self.envs.state_dict(),
+            "n_moves": self.n_moves,
+            "gained": self.gained.clone(),
+            "sums": self.sums.clone(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state_dict` was taken."""
+        self.learner.load_state_dict(state)
+        self.target_net.load_state_dict(state["target_net"])
+        self.replay.load_state_dict(state["replay"])
+        self.envs.load_state_dict(state["envs"])
+        self.n_moves = state["n_moves"]
+        self.gained, self.sums = state["gained"].clone(), state["sums"].clone()
+
+
+def _measure(values: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """The mean loss of the actions taken; and its sum, and how many they are."""
+    taken = values.gather(1, y[:, :1].long())[:, 0]
+    loss = mse_loss(taken, y[:, 1])
+    seen = [float(loss.detach()) * len(y), float(len(y))]
+    return loss, torch.tensor(seen, dtype=torch.float64)
