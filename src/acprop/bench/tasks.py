@@ -10,7 +10,7 @@ from acprop.bench.optimizers import build
 from acprop.bench.spec import RunSpec
 from acprop.tasks.task import OptimizerFactory, Task
 
-TaskName = Literal["vision", "language"]
+TaskName = Literal["vision", "language", "gan"]
 TASKS: tuple[TaskName, ...] = get_args(TaskName)
 
 
@@ -65,6 +65,10 @@ def _kind(name: str) -> _Kind:
         from acprop.tasks import language
 
         return _Kind(language.settings, language.LanguageTask)
+    if name == "gan":
+        from acprop.tasks import gan
+
+        return _Kind(gan.settings, gan.GanTask)
     raise ValueError(f"task must be one of {', '.join(TASKS)}, got {name}")
 
 
