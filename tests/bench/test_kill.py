@@ -11,20 +11,24 @@ import time
 import pytest
 
 # A checkpoint after every step: most kills hit a write.
-WORDS = (
-    "bench run vision/mnist-mlp --optimizer acprop --lr 1e-3 --scale smoke --json "
-    "--task n_train=2000 --task n_validation=1000 --task n_test=1000 "
-    "--checkpoint-seconds 0"
-)
+WORDS = {
+    "mnist": "vision/mnist-mlp "
+    "--task n_train=2000 --task n_validation=1000 --task n_test=1000",
+    # Two networks, two optimizers, spectral norms, an average.
+    "cifar10": "gan/sagan --task width=0.03 --task batch=4 --task steps_per_epoch=3 "
+    "--task average=0.9 --task features=random --task n_validation=20 "
+    "--task n_test=20 --task n_samples=20 --task n_train=500",
+}
+ALL = "--optimizer acprop --lr 1e-3 --scale smoke --json --checkpoint-seconds 0"
 
 
-def command(runs, *more):
-    words = WORDS.split()
-    return [sys.executable, "-m", "acprop", *words, "--runs", str(runs), *more]
+def command(words, runs, *more):
+    given = ["bench", "run", *words.split(), *ALL.split()]
+    return [sys.executable, "-m", "acprop", *given, "--runs", str(runs), *more]
 
 
-def finish(runs, *more):
-    said = subprocess.run(command(runs, *more), capture_output=True, text=True)
+def finish(words, runs, *more):
+    said = subprocess.run(command(words, runs, *more), capture_output=True, text=True)
     assert said.returncode == 0, said.stderr
     return json.loads(said.stdout)
 
@@ -53,9 +57,9 @@ main()
 """
 
 
-def kill_after(runs, seconds):
+def kill_after(given, runs, seconds):
     """Go on from the last checkpoint to the next, and that much further."""
-    words = [sys.executable, "-c", STOPS, *command(runs, "--resume")[3:]]
+    words = [sys.executable, "-c", STOPS, *command(given, runs, "--resume")[3:]]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(words, **quiet)
     _, status = os.waitpid(process.pid, os.WUNTRACED)
@@ -66,14 +70,16 @@ def kill_after(runs, seconds):
     assert process.wait() == -signal.SIGKILL
 
 
-@pytest.mark.usefixtures("mnist")
-def test_killed_again_and_again_a_run_ends_in_the_same_bits(tmp_path):
-    whole = finish(tmp_path / "whole")
+@pytest.mark.parametrize("data", WORDS)
+def test_killed_again_and_again_a_run_ends_in_the_same_bits(data, tmp_path, request):
+    request.getfixturevalue(data)
+    words = WORDS[data]
+    whole = finish(words, tmp_path / "whole")
     draw, parts = random.Random(0), tmp_path / "parts"
     for _ in range(3):
         # A step and the write of its checkpoint take some hundredths of a second.
-        kill_after(parts, draw.uniform(0, 0.05))
-    resumed = finish(parts, "--resume")
+        kill_after(words, parts, draw.uniform(0, 0.05))
+    resumed = finish(words, parts, "--resume")
     assert resumed["status"] == whole["status"] == "done"
     assert timeless(resumed) == timeless(whole)
     assert resumed["final"]["state_sha256"] == whole["final"]["state_sha256"]

@@ -249,7 +249,7 @@ def test_the_distance_falls(task):
     assert session.evaluate()["test_fd_random"] < first / 2
 
 
-def test_a_real_set_is_measured_once(task, tmp_path, monkeypatch):
+def test_a_real_set_is_measured_once(tmp_path, monkeypatch):
     """Kept under a hash of images and network; other images have another file."""
     measured = []
     made = features("random")
