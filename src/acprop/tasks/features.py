@@ -38,11 +38,12 @@ class Features(NamedTuple):
     net: nn.Module
     prepared: Callable[[Tensor], Tensor]
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def __call__(self, images: Tensor) -> Tensor:
         """[n, d] of bytes [n, 3, 32, 32]."""
-        parts = [self.net(self.prepared(part)) for part in images.split(BATCH)]
-        return torch.cat(parts).clone()
+        begins = range(0, len(images), BATCH)
+        parts = [self.net(self.prepared(images[b : b + BATCH])) for b in begins]
+        return torch.cat(parts)
 
 
 def features(name: FeatureName) -> Features:
@@ -56,12 +57,13 @@ def features(name: FeatureName) -> Features:
     net = Lite0()
     net.load_state_dict({k: v for k, v in state.items() if not k.startswith("_fc.")})
     _fold(net.eval().requires_grad_(False))
+    net.to(memory_format=torch.channels_last)  # pyright: ignore
     identity = {
         "weights": file.sha256,
         "side": SIDE,
         "prepared": "bilinear, (x - 127) / 128",
     }
-    return Features(name, identity, net.to(memory_format=torch.channels_last), _ready)
+    return Features(name, identity, net, _ready)
 
 
 def real_gaussian(features: Features, images: Tensor) -> Gaussian:
@@ -70,8 +72,7 @@ def real_gaussian(features: Features, images: Tensor) -> Gaussian:
     The name of its file is a hash of the images' bytes, the network and how images are
     made ready for it.
     """
-    pixels = images.contiguous().numpy()
-    sha256 = hashlib.sha256(memoryview(pixels)).hexdigest()
+    sha256 = hashlib.sha256(images.numpy().tobytes()).hexdigest()
     key = canonical({**features.identity, "images": sha256, "n": len(images)})
     name = f"{features.name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.pt"
     path = cache_folder() / "features" / name

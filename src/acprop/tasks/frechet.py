@@ -8,6 +8,7 @@ covariance without full rank, as fewer images than features give it.
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -30,7 +31,7 @@ def fit(features: Tensor) -> Gaussian:
     mean = rows.mean(0)
     root = (rows - mean) / (n - 1) ** 0.5
     if n > rows.shape[1]:  # a smaller root of the same covariance
-        root = torch.linalg.qr(root, mode="r").R
+        root = cast(Tensor, torch.linalg.qr(root, mode="r").R)  # pyright: ignore
     return Gaussian(mean, root)
 
 
@@ -46,5 +47,6 @@ def distance(one: Gaussian, other: Gaussian) -> float:
         return float("nan")
     shift = (one.mean - other.mean).square().sum()
     spread = one.root.square().sum() + other.root.square().sum()
+    shared = cast(Tensor, torch.linalg.svdvals(cross)).sum()  # pyright: ignore
     # Rounding may leave a little less than nothing where the two are equal.
-    return max(float(shift + spread - 2 * torch.linalg.svdvals(cross).sum()), 0.0)
+    return max(float(shift + spread - 2 * shared), 0.0)

@@ -282,7 +282,7 @@ class GanSession:
 
     def artifacts(self) -> dict[str, bytes]:
         """The same samples at every evaluation, as a picture."""
-        grid = self.samples(GRID * GRID).unflatten(0, (GRID, GRID))
+        grid = self.samples(GRID * GRID).view(GRID, GRID, 3, 32, 32)
         pixels = grid.permute(0, 3, 1, 4, 2).reshape(GRID * 32, GRID * 32, 3)
         return {f"samples-{self.n_steps:06d}.png": _png(pixels)}
 

@@ -33,5 +33,6 @@ class SelfAttention(nn.Module):
         keys = max_pool2d(self.keys(x), 2).flatten(2)
         values = max_pool2d(self.values(x), 2).flatten(2)
         weights = torch.softmax(queries.transpose(1, 2) @ keys, dim=2)
-        seen = (values @ weights.transpose(1, 2)).unflatten(2, x.shape[2:])
-        return x + self.gamma * self.out(seen)
+        seen = values @ weights.transpose(1, 2)
+        height, width = x.shape[2:]
+        return x + self.gamma * self.out(seen.view(len(x), -1, height, width))
