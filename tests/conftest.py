@@ -27,6 +27,17 @@ def mnist():
         pytest.skip(f"MNIST cannot be had here: {error}")
 
 
+@pytest.fixture(scope="session")
+def cifar10():
+    """CIFAR-10 likewise."""
+    from acprop.tasks.data import DataError, fetch
+
+    try:
+        return fetch("cifar10", progress=False)
+    except DataError as error:
+        pytest.skip(f"CIFAR-10 cannot be had here: {error}")
+
+
 @pytest.fixture
 def patience():
     """Seconds to wait for what must come."""

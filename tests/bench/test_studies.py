@@ -11,6 +11,7 @@ from acprop.bench.schedules import schedule
 from acprop.bench.studies import StudyFolder, study_folder
 from acprop.tasks import nets
 from acprop.tasks.data import NAMES, describe
+from acprop.tasks.gan import settings as gan_settings
 from acprop.tasks.language import settings as language_settings
 from acprop.tasks.nets.gpt import GPT
 from acprop.tasks.rl import settings as rl_settings
@@ -23,8 +24,10 @@ DEFAULT = [
     "default/vgg-batchnorm",
     "default/vgg-plain",
 ]
+GANS = ["gan/dcgan", "gan/rlgan", "gan/sagan", "gan/sngan"]
 NAMED = [
     *DEFAULT,
+    *GANS,
     "language/gpt-bytes",
     "rl/dqn-cartpole",
     "rl/dqn-four-rooms",
@@ -173,6 +176,36 @@ def test_fig_8_has_ten_seeds_and_the_learning_rates_of_the_section_before():
         assert {lr for (lr,) in grid("rl/dqn-four-rooms", name, "lr")} == expected
 
 
+@pytest.mark.parametrize("name", GANS)
+def test_a_gan_is_compared_as_in_table_4(name):
+    """β1 = 0.5 and lr 2e-4 for all, ε = 1e-16 of appendix C in the authors' way."""
+    study = SHELF.study(name)
+    assert list(study.scales) == ["smoke", "small", "paper"]
+    for scale in study.scales:
+        for planned in study.planned(scale):
+            spec = planned.spec
+            build(spec.optimizer, spec.settings)
+            made = gan_settings(spec.task_settings)
+            assert name == f"gan/{made.kind}"
+            assert spec.settings["beta1"] == 0.5
+    points = [p.spec for p in study.planned("paper")]
+    assert {"adam", "radam", "adashift", "adabelief", "acprop"} <= {
+        spec.optimizer for spec in points
+    }
+    adaptive = [spec for spec in points if spec.optimizer != "avagrad"]
+    assert {spec.settings["lr"] for spec in adaptive} == {2e-4}
+    assert len({str(spec.task_settings) for spec in points}) == 1
+    made = gan_settings(points[0].task_settings)
+    assert (made.width, made.latent, made.batch) == (1.0, 128, 64)
+    assert made.n_discriminator == (5 if made.kind in ("sngan", "sagan") else 1)
+    authors = [
+        s
+        for s in adaptive
+        if (s.optimizer, s.settings.get("convention")) == ("acprop", "authors")
+    ]
+    assert {spec.settings["eps"] for spec in authors} == {1e-16}
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_no_run_is_planned_twice(name):
     study = SHELF.study(name)
@@ -306,7 +339,7 @@ BAD = [
     (GOOD.replace("title", "titel"), "tiny.toml must be a valid study, got"),
     (
         GOOD.replace('task = "vision"', 'task = "poetry"'),
-        ".* task must be one of vision, language, rl, got 'poetry'",
+        ".* task must be one of vision, language, gan, rl, got 'poetry'",
     ),
     (GOOD.replace('"vision/tiny"', '"vision/other"'), "name must be 'vision/tiny' in"),
     ("= nonsense", "tiny.toml must be a valid study, got"),

@@ -21,7 +21,7 @@ from acprop.bench.spec import RunSpec
 from acprop.bench.store import RunFolder, commit, machine
 from acprop.plain import Plain
 from acprop.records import RunStatus
-from acprop.tasks.task import OptimizerFactory, Session, Task
+from acprop.tasks.task import HasArtifacts, OptimizerFactory, Session, Task
 
 
 class Watcher(Protocol):
@@ -215,6 +215,8 @@ class _Loop:
             "wall_seconds": progress.spent,
             "samples_per_second": samples / max(progress.spent, 1e-9),
         }
+        if isinstance(self.session, HasArtifacts) and ranks.is_first():
+            self.folder.write_artifacts(self.session.artifacts())
         progress.spent = 0.0
         progress.history.append(entry)
         self.watcher.epoch(entry)

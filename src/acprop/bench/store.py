@@ -3,6 +3,7 @@
 runs/<id>/run.json        the spec, and how the run ended
 runs/<id>/metrics.jsonl   one line for each epoch
 runs/<id>/checkpoint.pt   where to continue
+runs/<id>/artifacts/      what can be looked at, such as samples
 runs/<id>/lock            held by the process that works on it
 """
 
@@ -10,8 +11,9 @@ import fcntl
 import json
 import os
 import platform
+import shutil
 import subprocess
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -121,6 +123,11 @@ class RunFolder:
             return []
         return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
+    def write_artifacts(self, contents: Mapping[str, bytes]) -> None:
+        """Write files that can be looked at, each whole."""
+        for name, content in contents.items():
+            files.write(self.path / "artifacts" / name, content)
+
     def save(self, state: Plain) -> None:
         """Write a checkpoint."""
         with files.replacing(self.path / "checkpoint.pt") as file:
@@ -137,6 +144,7 @@ class RunFolder:
         """Remove everything, so that the run can begin again."""
         for name in ("run.json", "metrics.jsonl", "checkpoint.pt"):
             (self.path / name).unlink(missing_ok=True)
+        shutil.rmtree(self.path / "artifacts", ignore_errors=True)
 
     def drop_checkpoint(self) -> None:
         """A finished run is not resumed."""

@@ -16,6 +16,7 @@ from acprop.tasks.task import OptimizerFactory, Task
 TASKS = {
     "vision": "VisionTask",
     "language": "LanguageTask",
+    "gan": "GanTask",
     "rl": "RLTask",
 }
 

@@ -15,6 +15,7 @@ LOWER_IS_BETTER = (
     "bits",
     "seconds",
     "fid",
+    "fd_",
     "distance",
 )
 

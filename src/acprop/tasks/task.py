@@ -4,7 +4,7 @@ A GAN has two optimizers, reinforcement learning an environment: the loop cannot
 """
 
 import hashlib
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import nn
@@ -45,6 +45,16 @@ class Session(Protocol):
     def evaluate(self) -> Metrics: ...
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+@runtime_checkable
+class HasArtifacts(Protocol):
+    """A session that also has something to look at: file names and their bytes.
+
+    Asked after every evaluation; the same name takes the place of what was there.
+    """
+
+    def artifacts(self) -> dict[str, bytes]: ...
 
 
 class Task(Protocol):

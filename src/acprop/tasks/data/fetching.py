@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import tarfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ FAILURES = (
     ValueError,
     zlib.error,
     tarfile.TarError,
+    zipfile.BadZipFile,
     subprocess.SubprocessError,
 )
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -154,7 +156,7 @@ def reason(error: Exception) -> str:
         return "no network (name not found)" if missing else "no connection"
     if isinstance(error, subprocess.TimeoutExpired):
         return f"not done after {error.timeout:.0f} s"
-    if isinstance(error, EOFError | zlib.error | tarfile.TarError):
+    if isinstance(error, EOFError | zlib.error | tarfile.TarError | zipfile.BadZipFile):
         return f"a broken archive ({error})"
     if isinstance(error, ValueError):  # pooch explains at length what a hash is for
         return str(error).partition(". ")[0]

@@ -72,6 +72,8 @@ def load(name: str, *, cache: Path | None = None) -> Images:
         )
     if data.form == "text":
         raise ValueError(f"name must be a set of images, got {name!r}; use load_text")
+    if data.form == "weights":
+        raise ValueError(f"name must be a set of images, got {name!r}, which is none")
     source = store.whole(name, cache)
     (train_x, train_y), (test_x, test_y) = _read(data, store.folder_of(name, cache))
     mean, std = data.mean, data.std

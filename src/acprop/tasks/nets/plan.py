@@ -38,11 +38,16 @@ class Plan:
 
     def channels(self, published: int) -> int:
         """Scale a published number of channels by `width`."""
-        return max(8, 8 * round(self.width * published / 8))
+        return channels(published, self.width)
 
     def blocks(self, published: int) -> int:
         """Scale a stage's published number of blocks by `depth`."""
         return max(1, round(self.depth * published))
+
+
+def channels(published: int, width: float) -> int:
+    """Scale a published number of channels."""
+    return max(8, 8 * round(width * published / 8))
 
 
 def _check_image(image: object) -> None:

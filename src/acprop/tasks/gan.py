@@ -1,0 +1,352 @@
+"""Generative adversarial networks: two networks, two optimizers, one session.
+
+A step is `n_discriminator` steps of the discriminator D and one of the generator G.
+With s = D(x) of real images and f = D(G(z)), means over the batch:
+
+    dcgan          D: E log(1 + e^-s) + E log(1 + e^f)          G: E log(1 + e^-f)
+    rlgan          D: E log(1 + e^-(s - E f)) + E log(1 + e^(f - E s))
+                   G: E log(1 + e^-(f - E s)) + E log(1 + e^(s - E f))
+    sngan, sagan   D: E max(0, 1 - s) + E max(0, 1 + f)         G: -E f
+
+which is Radford et al. (2016) with the loss that does not saturate, the relativistic
+average of Jolicoeur-Martineau (2018) on the same networks, and the hinge loss of Miyato
+et al. (2018) and Zhang et al. (2019). Images and latents of a step are functions of
+(seed, step). Samples are judged by the Fréchet distance of their features.
+"""
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, final, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from acprop import checks, ranks
+from acprop.tasks.data import Images, load, split
+from acprop.tasks.features import NAMES, FeatureName, features, real_gaussian
+from acprop.tasks.frechet import distance, fit
+from acprop.tasks.nets.dcgan import DCDiscriminator, DCGenerator
+from acprop.tasks.nets.sngan import ResDiscriminator, ResGenerator
+from acprop.tasks.settings import check_counts, read
+from acprop.tasks.task import Metrics, OptimizerFactory, Target, stream
+
+Kind = Literal["dcgan", "rlgan", "sngan", "sagan"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+SAMPLING_BATCH = 100
+GRID = 8  # samples on each side of the picture
+
+
+@dataclass(frozen=True, slots=True)
+class GanSettings:
+    """What decides the numbers of a run, besides seed and optimizer.
+
+    width: factor on the channels of both networks.
+    latent: how many normal numbers an image is made of.
+    n_discriminator: steps of the discriminator before each of the generator.
+    steps_per_epoch: of the generator; an epoch is a unit of length here.
+    n_train, n_test: so many images; None is all. n_validation: held out of training.
+    n_samples: generated images, compared with those for validation and for the test.
+    average: the decay of a running mean of the generator's weights, which is then what
+        is judged; None judges the weights themselves.
+    """
+
+    kind: Kind
+    dataset: str = "cifar10"
+    width: float = 1.0
+    batch: int = 64
+    latent: int = 128
+    n_discriminator: int = 1
+    steps_per_epoch: int = 1000
+    n_train: int | None = None
+    n_validation: int = 5000
+    n_test: int | None = None
+    n_samples: int = 10_000
+    average: float | None = None
+    features: FeatureName = "lite0"
+
+    def __post_init__(self) -> None:
+        checks.one_of("kind", self.kind, KINDS)
+        checks.one_of("features", self.features, NAMES)
+        checks.positive("width", self.width)
+        check_counts(self, _COUNTS, optional=_OPTIONAL)
+        for name in ("n_validation", "n_samples", "n_test"):
+            if (n := getattr(self, name)) is not None:
+                checks.whole(name, n, least=2)  # a covariance needs two
+        if self.average is not None:
+            checks.decay("average", self.average)
+
+
+_COUNTS = ("batch", "latent", "n_discriminator", "steps_per_epoch", "n_train")
+_OPTIONAL = ("n_train",)
+
+
+def settings(plain: dict[str, Any]) -> GanSettings:
+    """Read settings from plain values; an unknown one is refused."""
+    return read(GanSettings, "gan", plain)
+
+
+Losses = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+
+
+def plain_losses(s: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:
+    """Of discriminator and generator, from scores of real and generated images."""
+    return softplus(-s).mean() + softplus(f).mean(), softplus(-f).mean()
+
+
+def relativistic_losses(s: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:
+    """Real images should score above the average of generated ones, and reversed."""
+    s_over_f, f_over_s = s - f.mean(), f - s.mean()
+    d = softplus(-s_over_f).mean() + softplus(f_over_s).mean()
+    return d, softplus(-f_over_s).mean() + softplus(s_over_f).mean()
+
+
+def hinge_losses(s: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:
+    """Scores beyond ∓1 are good enough."""
+    return (1 - s).relu().mean() + (1 + f).relu().mean(), -f.mean()
+
+
+LOSSES: dict[Kind, Losses] = {
+    "dcgan": plain_losses,
+    "rlgan": relativistic_losses,
+    "sngan": hinge_losses,
+    "sagan": hinge_losses,
+}
+
+
+class GanTask:
+    """Train a generator to make images that a discriminator takes for real."""
+
+    def __init__(self, settings: GanSettings, *, device: str = "cpu") -> None:
+        self.settings, self.device = settings, device
+        self.name = f"gan/{settings.dataset}-{settings.kind}"
+        self.target = Target(f"val_fd_{settings.features}", "min")
+        self.images = _images(settings)
+        self.features = features(settings.features)
+        self.real = {
+            "val": real_gaussian(self.features, self.images.val_x),
+            "test": real_gaussian(self.features, self.images.test_x),
+        }
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """Where the bytes came from, and what the features are."""
+        about = {"name": self.settings.features, **self.features.identity}
+        return {self.settings.dataset: self.images.source, "features": about}
+
+    def begin(self, seed: int, optimizer: OptimizerFactory) -> "GanSession":
+        """Same seed: same weights, images and latents for every optimizer."""
+        return GanSession(self, seed, optimizer)
+
+
+def _images(settings: GanSettings) -> Images:
+    images = load(settings.dataset)
+    if images.train_x.shape[1:] != (3, 32, 32):
+        shape = tuple(images.train_x.shape[1:])
+        raise ValueError(
+            f"dataset must have images of (3, 32, 32) bytes, got {settings.dataset} "
+            f"with {shape}"
+        )
+    return split(
+        images,
+        n_train=settings.n_train,
+        n_validation=settings.n_validation,
+        n_test=settings.n_test,
+    )
+
+
+@final
+class Player:
+    """One of the two networks, with its optimizer."""
+
+    def __init__(self, net: nn.Module, optimizer: OptimizerFactory) -> None:
+        self.net, self.optimizer = net.train(), optimizer(net)
+        self.initial_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def scale_lr(self, factor: float) -> None:
+        for group, lr in zip(self.optimizer.param_groups, self.initial_lr, strict=True):
+            group["lr"] = lr * factor
+
+    def descend(self, loss: Tensor) -> None:
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # pyright: ignore
+        self.optimizer.step()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"net": self.net.state_dict(), "optimizer": self.optimizer.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.net.load_state_dict(state["net"])
+        self.optimizer.load_state_dict(state["optimizer"])
+
+
+class GanSession:
+    """One run."""
+
+    def __init__(self, task: GanTask, seed: int, optimizer: OptimizerFactory) -> None:
+        _check(optimizer)
+        self.task, self.settings, self.seed = task, task.settings, seed
+        self.images, self.device = task.images, task.device
+        self.losses = LOSSES[self.settings.kind]
+        generator, discriminator = _networks(self.settings, self.images, seed)
+        self.generator = Player(generator.to(self.device), optimizer)
+        self.discriminator = Player(discriminator.to(self.device), optimizer)
+        self.average = _averaged(generator, self.settings.average)
+        self.steps_per_epoch = self.settings.steps_per_epoch
+        self.n_steps = 0
+        # Losses of generator and discriminator, and their steps.
+        self.sums = torch.zeros(4, dtype=torch.float64)
+        # What an optimizer may draw of its own is seeded as well.
+        torch.manual_seed(stream(seed, "global"))  # pyright: ignore
+
+    def scale_lr(self, factor: float) -> None:
+        """Set the learning rates to `factor` times what they began with."""
+        self.generator.scale_lr(factor)
+        self.discriminator.scale_lr(factor)
+
+    def train_step(self) -> Metrics:
+        """Some steps of the discriminator, one of the generator, whose loss it is."""
+        n = self.settings.n_discriminator
+        of_d = sum(self._discriminator_step(i) for i in range(n))
+        of_g = self._generator_step(n)
+        self.n_steps += 1
+        self.sums += torch.tensor([of_g, 1.0, of_d, n], dtype=torch.float64)
+        return {"loss": of_g, "discriminator_loss": of_d / n}
+
+    def _discriminator_step(self, i: int) -> float:
+        player = self.discriminator
+        real, labels, z, wanted = self.batch(self.n_steps, i)
+        with torch.no_grad():
+            fake = self.generator.net(z, wanted)
+        loss, _ = self.losses(player.net(real, labels), player.net(fake, wanted))
+        player.descend(loss)
+        return float(loss.detach())
+
+    def _generator_step(self, i: int) -> float:
+        judge = self.discriminator.net
+        real, labels, z, wanted = self.batch(self.n_steps, i)
+        judge.requires_grad_(False)  # its gradients are not needed here
+        fake = judge(self.generator.net(z, wanted), wanted)
+        is_relative = self.losses is relativistic_losses  # else not looked at
+        _, loss = self.losses(judge(real, labels) if is_relative else fake, fake)
+        self.generator.descend(loss)
+        judge.requires_grad_(True)
+        if self.average is not None:
+            self.average.update_parameters(self.generator.net)
+        return float(loss.detach())
+
+    def batch(self, step: int, i: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Real images, half of them mirrored, with labels; latents and classes."""
+        s, train_x = self.settings, self.images.train_x
+        draw = torch.Generator().manual_seed(stream(self.seed, "batch", step, i))
+        rows = torch.randint(len(train_x), (s.batch,), generator=draw)
+        mirrored = torch.rand(s.batch, generator=draw) < 0.5
+        z = torch.randn(s.batch, s.latent, generator=draw)
+        wanted = torch.randint(self.images.n_classes, (s.batch,), generator=draw)
+        x = train_x[rows]
+        x = torch.where(mirrored[:, None, None, None], x.flip(3), x).float()
+        found = (x / 127.5 - 1, self.images.train_y[rows], z, wanted)
+        real, labels, z, wanted = (t.to(self.device) for t in found)
+        return real, labels, z, wanted
+
+    @torch.no_grad()
+    def samples(self, n: int) -> Tensor:
+        """The first n of a fixed row of samples, as bytes; classes take turns."""
+        net = self.generator.net if self.average is None else self.average
+        draw = torch.Generator().manual_seed(stream(self.seed, "samples"))
+        made: list[Tensor] = []
+        net.eval()
+        for begin in range(0, n, SAMPLING_BATCH):
+            # Always a whole batch: the first samples do not depend on n.
+            z = torch.randn(SAMPLING_BATCH, self.settings.latent, generator=draw)
+            labels = torch.arange(begin, begin + SAMPLING_BATCH) % self.images.n_classes
+            x = net(z.to(self.device), labels.to(self.device)).cpu()
+            made.append(((x + 1) * 127.5).round().clamp(0, 255).byte())
+        net.train()
+        return torch.cat(made)[:n]
+
+    def evaluate(self) -> Metrics:
+        """What the epoch came to; the test images are for curves, not for choosing."""
+        (of_g, n_g, of_d, n_d), self.sums = self.sums, torch.zeros_like(self.sums)
+        out = {
+            "train_generator_loss": float(of_g / n_g),
+            "train_discriminator_loss": float(of_d / n_d),
+            "samples": float(n_d) * self.settings.batch,
+        }
+        made = fit(self.task.features(self.samples(self.settings.n_samples)))
+        for part, real in self.task.real.items():
+            out[f"{part}_fd_{self.settings.features}"] = distance(real, made)
+        return out
+
+    def artifacts(self) -> dict[str, bytes]:
+        """The same samples at every evaluation, as a picture."""
+        grid = self.samples(GRID * GRID).view(GRID, GRID, 3, 32, 32)
+        pixels = grid.permute(0, 3, 1, 4, 2).reshape(GRID * 32, GRID * 32, 3)
+        return {f"samples-{self.n_steps:06d}.png": _png(pixels)}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything; images and latents follow from the seed and the step."""
+        return {
+            "generator": self.generator.state_dict(),
+            "discriminator": self.discriminator.state_dict(),
+            "average": None if self.average is None else self.average.state_dict(),
+            "sums": self.sums.clone(),
+            "step": self.n_steps,
+            "rng": torch.get_rng_state(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state_dict` was taken."""
+        self.generator.load_state_dict(state["generator"])
+        self.discriminator.load_state_dict(state["discriminator"])
+        if self.average is not None:
+            self.average.load_state_dict(state["average"])
+        self.sums = state["sums"].clone()
+        self.n_steps = state["step"]
+        torch.set_rng_state(state["rng"])
+
+
+def _check(optimizer: OptimizerFactory) -> None:
+    if ranks.world() > 1:
+        raise ValueError(
+            f"ranks must be 1 for a gan task, got {ranks.world()}; run it without "
+            "torchrun"
+        )
+    if optimizer.needs_graph:
+        raise ValueError(
+            "optimizer must not differentiate its gradients in a gan task, got one "
+            "that does; choose another than adahessian"
+        )
+
+
+def _networks(
+    settings: GanSettings, images: Images, seed: int
+) -> tuple[nn.Module, nn.Module]:
+    """Generator and discriminator."""
+    size = {"width": settings.width}
+    with torch.random.fork_rng(devices=[]):  # pyright: ignore
+        torch.manual_seed(stream(seed, "weights"))  # pyright: ignore
+        if settings.kind in ("dcgan", "rlgan"):
+            return DCGenerator(latent=settings.latent, **size), DCDiscriminator(**size)
+        attentive, n = settings.kind == "sagan", images.n_classes
+        made = ResGenerator(
+            latent=settings.latent, n_classes=n, attentive=attentive, **size
+        )
+        return made, ResDiscriminator(n_classes=n, attentive=attentive, **size)
+
+
+def _averaged(net: nn.Module, decay: float | None) -> AveragedModel | None:
+    """A copy whose weights trail behind; its other numbers are the network's own."""
+    if decay is None:
+        return None
+    return AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn(decay))  # pyright: ignore
+
+
+def _png(pixels: Tensor) -> bytes:
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.fromarray(pixels.numpy()).save(out, "png")
+    return out.getvalue()
