@@ -14,7 +14,6 @@ from acprop.tasks.vision import VisionSettings, VisionTask
 
 @dataclass(frozen=True)
 class Options:
-    batch: int = 8
     accumulate: int = 1
     clip_norm: float | None = None
     autocast: bool = False
@@ -35,7 +34,8 @@ def measure(out, y):
 def learner(name="sgd", *, lr=1.0, **options):
     torch.manual_seed(0)
     factory = build(name, {"lr": lr})
-    return Learner(nn.Linear(3, 2), factory, Options(**options), 0, "cpu")
+    batch = options.pop("batch", 8)
+    return Learner(nn.Linear(3, 2), factory, Options(**options), 0, "cpu", batch=batch)
 
 
 def moved(made):

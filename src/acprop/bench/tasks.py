@@ -16,6 +16,7 @@ from acprop.tasks.task import OptimizerFactory, Task
 TASKS = {
     "vision": "VisionTask",
     "language": "LanguageTask",
+    "translation": "TranslationTask",
     "gan": "GanTask",
     "rl": "RLTask",
 }

@@ -7,13 +7,11 @@ overlapping, so that the end of an epoch costs the same whatever the text's leng
 """
 
 import math
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import cross_entropy
 
 from acprop.tasks.data import load_text, set_of
@@ -142,7 +140,8 @@ class LanguageSession:
         with torch.random.fork_rng(devices=[]):  # pyright: ignore
             torch.manual_seed(stream(seed, "weights"))  # pyright: ignore
             net = GPT(self.settings.sizes)
-        self.learner = Learner(net, optimizer, self.settings, seed, self.device)
+        s, device = self.settings, self.device
+        self.learner = Learner(net, optimizer, s, seed, device, batch=s.batch)
         self.steps_per_epoch = self.settings.steps_per_epoch
         # Loss and bytes; of all ranks, as one rank's checkpoint is all's.
         self.sums = torch.zeros(2, dtype=torch.float64)
@@ -155,8 +154,7 @@ class LanguageSession:
         """One step of the optimizer on one global batch."""
         mine = self.sequences(self.learner.n_steps)[self.learner.share]
         pieces = self.learner.pieces(*self._pair(mine))
-        with _attention(twice=self.learner.needs_graph):
-            sums = self.learner.step(pieces, _measure)
+        sums = self.learner.step(pieces, _measure)
         self.sums += sums
         return {"loss": float(sums[0] / sums[1])}
 
@@ -213,11 +211,6 @@ class LanguageSession:
             )
         self.learner.load_state_dict(state)
         self.sums = state["sums"].clone()
-
-
-def _attention(*, twice: bool) -> AbstractContextManager[Any]:
-    """Differentiable twice where asked for; torch's fused kernels are once."""
-    return sdpa_kernel(SDPBackend.MATH) if twice else nullcontext()  # pyright: ignore
 
 
 def _measure(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -16,13 +16,15 @@ from typing import Any, Protocol, cast, final
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.parallel import DistributedDataParallel
 
 from acprop import ranks
 from acprop.tasks.data import share
 from acprop.tasks.task import OptimizerFactory, stream
 
-Pair = tuple[Tensor, Tensor]
+# What the network takes, and the answers.
+Pair = tuple[Any, Tensor]
 # Of logits and labels: the loss to descend, and sums that add up over pieces and ranks.
 Measure = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 Judgement = Callable[[Tensor, Tensor], Tensor]
@@ -31,14 +33,11 @@ Judgement = Callable[[Tensor, Tensor], Tensor]
 class StepSettings(Protocol):
     """The settings that every task has for its steps.
 
-    batch: of all ranks together.
     accumulate: into how many pieces a rank cuts its part of the batch.
     clip_norm: the largest norm a gradient may have; None leaves it.
     autocast: compute in bfloat16. compile: with torch.compile.
     """
 
-    @property
-    def batch(self) -> int: ...
     @property
     def accumulate(self) -> int: ...
     @property
@@ -55,6 +54,7 @@ class Learner:
 
     net: the network itself, which is judged and saved; model: what is trained, net
     wrapped for ranks and compiled as the settings say.
+    batch: the rows of every global batch; None if they vary, and are `dealt` out.
     """
 
     def __init__(
@@ -64,10 +64,13 @@ class Learner:
         settings: StepSettings,
         seed: int,
         device: str,
+        *,
+        batch: int | None,
     ) -> None:
-        self.settings, self.device = settings, device
+        self.settings, self.device, self.batch = settings, device, batch
         self.rank, self.world = ranks.rank(), ranks.world()
-        _check(settings, optimizer, self.world)
+        self.n_pieces = self.world * settings.accumulate
+        _check(settings, optimizer, batch, self.n_pieces)
         self.net = net.to(device)
         self.model = self._wrapped(self.net)
         self.optimizer = optimizer(self.net)
@@ -87,12 +90,20 @@ class Learner:
     @property
     def share(self) -> slice:
         """The rows of a global batch that are this rank's."""
-        return share(self.settings.batch, self.rank, self.world)
+        if self.batch is None:
+            raise RuntimeError("a batch that varies has no share; deal it out")
+        return share(self.batch, self.rank, self.world)
 
     def pieces(self, x: Tensor, y: Tensor) -> list[Pair]:
         """Cut this rank's rows as `accumulate` says."""
         n = self.settings.accumulate
         return list(zip(x.chunk(n), y.chunk(n), strict=True))
+
+    def dealt(self, rows: list[int]) -> list[list[int]]:
+        """This rank's pieces of a batch that varies; one may have no rows."""
+        n = self.settings.accumulate
+        mine = range(self.rank * n, (self.rank + 1) * n)
+        return [rows[i :: self.n_pieces] for i in mine]
 
     def scale_lr(self, factor: float) -> None:
         """Set the learning rates to `factor` times what they began with."""
@@ -105,7 +116,8 @@ class Learner:
         self.optimizer.zero_grad(set_to_none=True)
         sums: list[Tensor] = []
         for i, (x, y) in enumerate(pieces):
-            with self._synchronised(last=i == len(pieces) - 1):
+            is_last = i == len(pieces) - 1
+            with self._synchronised(last=is_last), _attention(twice=self.needs_graph):
                 loss, seen = measure(self._logits(x), y)
                 self._backward(loss / len(pieces))
             sums.append(seen)
@@ -129,7 +141,7 @@ class Learner:
             warnings.filterwarnings("ignore", "Using backward.*create_graph")
             loss.backward(create_graph=True)  # pyright: ignore
 
-    def _logits(self, x: Tensor) -> Tensor:
+    def _logits(self, x: Any) -> Tensor:
         kind, half = self.device.split(":")[0], self.settings.autocast
         with torch.autocast(kind, torch.bfloat16, enabled=half):
             logits = self.model(x)
@@ -174,12 +186,20 @@ class Learner:
         torch.set_rng_state(state["rng"])
 
 
-def _check(settings: StepSettings, optimizer: OptimizerFactory, world: int) -> None:
-    pieces = world * settings.accumulate
-    if settings.batch % pieces:
+def _attention(*, twice: bool) -> AbstractContextManager[Any]:
+    """Differentiable twice where asked for; torch's fused kernels are once."""
+    return sdpa_kernel(SDPBackend.MATH) if twice else nullcontext()  # pyright: ignore
+
+
+def _check(
+    settings: StepSettings,
+    optimizer: OptimizerFactory,
+    batch: int | None,
+    n_pieces: int,
+) -> None:
+    if batch is not None and batch % n_pieces:
         raise ValueError(
-            f"batch must be a multiple of ranks × accumulate = {pieces}, got "
-            f"{settings.batch}"
+            f"batch must be a multiple of ranks × accumulate = {n_pieces}, got {batch}"
         )
     if settings.compile and optimizer.needs_graph:
         raise ValueError(

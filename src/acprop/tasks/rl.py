@@ -165,7 +165,7 @@ class RLSession:
             torch.manual_seed(stream(seed, "weights"))  # pyright: ignore
             made = self.envs.n_values, self.envs.shape, self.envs.n_actions
             net = QNet(*made, layers=s.layers, width=s.width)
-        self.learner = Learner(net, optimizer, s, seed, task.device)
+        self.learner = Learner(net, optimizer, s, seed, task.device, batch=s.batch)
         self.target_net = copy.deepcopy(self.learner.net)
         self.replay = Replay(s.memory, torch.as_tensor(self.envs.observe()))
         self.steps_per_epoch = s.steps_per_epoch

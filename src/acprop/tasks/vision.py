@@ -104,7 +104,9 @@ class VisionSession:
         net = _network(settings, feed, seed)
         if settings.channels_last:
             _to_channels_last(net)
-        self.learner = Learner(net, optimizer, settings, seed, device)
+        self.learner = Learner(
+            net, optimizer, settings, seed, device, batch=settings.batch
+        )
         self.net, self.model = self.learner.net, self.learner.model
         self.optimizer = self.learner.optimizer
         self.steps_per_epoch = feed.n_train // settings.batch
