@@ -12,7 +12,8 @@ from torch import Generator
 
 from acprop.bench.optimizers import build
 from acprop.tasks.data import Images, fetch, load_folders, normalised, sets
-from acprop.tasks.data.sets import CIFAR100, File
+from acprop.tasks.data.dataset import File
+from acprop.tasks.data.sets import CIFAR100
 from acprop.tasks.feed import Memory, Pictures
 from acprop.tasks.vision import VisionSettings, VisionTask
 

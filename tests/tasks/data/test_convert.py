@@ -13,7 +13,8 @@ import pytest
 from PIL import Image
 
 from acprop.tasks.data.convert import pack_cifar10, read_plain, unpack
-from acprop.tasks.data.sets import FASHION, Archive, DataError, File
+from acprop.tasks.data.dataset import Archive, DataError, File
+from acprop.tasks.data.sets import FASHION
 
 from .tiny import BYTES, IMAGES, LABELS, NAMES, NPM, OFFICIAL, png, sha256, tgz, tiny
 

@@ -9,7 +9,8 @@ import torch
 
 from acprop.tasks.data import DataError, fetch, load, sets
 from acprop.tasks.data.images import moments
-from acprop.tasks.data.sets import CIFAR100, MNIST, File
+from acprop.tasks.data.dataset import File
+from acprop.tasks.data.sets import CIFAR100, MNIST
 
 from .tiny import BYTES, IMAGES, LABELS, OFFICIAL, sha256
 

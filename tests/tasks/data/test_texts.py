@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from acprop.tasks.data import DataError, describe, fetch, load_text, set_of, sets
-from acprop.tasks.data.sets import Archive, Dataset, File, Package
+from acprop.tasks.data.dataset import Archive, Dataset, File, Package
 
 from .tiny import fake_npm, sha256, tgz
 

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from acprop.tasks.data import DataError, fetch, sets
-from acprop.tasks.data.sets import Archive, Dataset, File, Official, Package
+from acprop.tasks.data.dataset import Archive, Dataset, File, Official, Package
 
 N = 5
 NAMES = [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]

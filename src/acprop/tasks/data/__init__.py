@@ -3,6 +3,7 @@
     fetch("cifar10")
     images = load("cifar10")
     text = load_text("moby-dick")
+    corpus = load_corpus("nmt-de-en")
 
 Names are loaded when they are first used: listing or fetching a set needs no torch.
 """
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
         draw_crops,
         normalised,
     )
+    from acprop.tasks.data.corpora import Corpus, corpus_names, load_corpus
+    from acprop.tasks.data.dataset import DataError, Dataset
     from acprop.tasks.data.fetching import fetch, verify
     from acprop.tasks.data.images import Folders, Images, load, load_folders
     from acprop.tasks.data.pictures import Boxes, ImageFolder, draw_boxes
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
         share,
         split,
     )
-    from acprop.tasks.data.sets import NAMES, DataError, Dataset, describe
+    from acprop.tasks.data.sets import NAMES, describe, sized
     from acprop.tasks.data.store import cache_folder, folder_of, is_present, source_of
     from acprop.tasks.data.texts import Text, load_text, set_of
 
@@ -39,6 +42,11 @@ _HOME = {
     "hold_out": "sampling",
     "share": "sampling",
     "split": "sampling",
+    "Corpus": "corpora",
+    "corpus_names": "corpora",
+    "load_corpus": "corpora",
+    "DataError": "dataset",
+    "Dataset": "dataset",
     "fetch": "fetching",
     "verify": "fetching",
     "Folders": "images",
@@ -49,9 +57,8 @@ _HOME = {
     "ImageFolder": "pictures",
     "draw_boxes": "pictures",
     "NAMES": "sets",
-    "DataError": "sets",
-    "Dataset": "sets",
     "describe": "sets",
+    "sized": "sets",
     "cache_folder": "store",
     "folder_of": "store",
     "is_present": "store",
@@ -64,6 +71,7 @@ _HOME = {
 __all__ = [
     "NAMES",
     "Boxes",
+    "Corpus",
     "Crops",
     "DataError",
     "Dataset",
@@ -73,6 +81,7 @@ __all__ = [
     "Text",
     "augmented",
     "cache_folder",
+    "corpus_names",
     "crop_and_flip",
     "describe",
     "draw_boxes",
@@ -82,11 +91,13 @@ __all__ = [
     "hold_out",
     "is_present",
     "load",
+    "load_corpus",
     "load_folders",
     "load_text",
     "normalised",
     "set_of",
     "share",
+    "sized",
     "source_of",
     "split",
     "verify",

@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import io
 import json
+import posixpath
 import subprocess
 import tarfile
 import tempfile
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from acprop.tasks.data.sets import Archive, DataError, Dataset
+from acprop.tasks.data.dataset import Archive, DataError, Dataset
 
 Named = tuple[str, bytes]
 GZIP = b"\x1f\x8b"
@@ -34,7 +35,7 @@ def unpack(path: Path, archive: Archive, data: Dataset) -> Iterator[Named]:
         raise DataError(
             f"{path.name} must have sha256 {archive.sha256[:12]}…, got {found[:12]}…"
         )
-    names = [file.name for file in data.files]
+    names = data.members
     if archive.kind == "gz":
         yield path.name.removesuffix(".gz"), read_plain(path)
     elif archive.kind == "tar":
@@ -55,12 +56,14 @@ def read_plain(path: Path) -> bytes:
 
 def _members(path: Path, inside: str, names: Sequence[str]) -> Iterator[Named]:
     """One pass over a tar, in its own order: seeking back would unzip it again."""
-    wanted = {f"{inside}/{name}": name for name in names}
+    wanted = {posixpath.join(inside, name): name for name in names}
     with tarfile.open(path, "r|gz") as tar:
         for member in tar:
-            stream = tar.extractfile(member) if member.name in wanted else None
-            if stream is not None:
-                yield wanted[member.name], stream.read()
+            place = posixpath.normpath(member.name)
+            name = wanted.get(place if inside else posixpath.basename(place))
+            stream = tar.extractfile(member) if name is not None else None
+            if name is not None and stream is not None:
+                yield name, stream.read()
 
 
 def _from_zip(path: Path, inside: str, names: Sequence[str]) -> Iterator[Named]:

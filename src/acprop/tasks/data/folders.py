@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from acprop.tasks.data import store
-from acprop.tasks.data.sets import Dataset
+from acprop.tasks.data.dataset import Dataset
 
 PARTS = ("train", "val")
 SUFFIXES = (".jpeg", ".jpg", ".png")

@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from acprop.tasks.data import store
+from acprop.tasks.data.dataset import DataError, Dataset
 from acprop.tasks.data.pictures import ImageFolder
-from acprop.tasks.data.sets import DataError, Dataset, describe
+from acprop.tasks.data.sets import describe
 
 Pair = tuple[Tensor, Tensor]
 
@@ -72,6 +73,8 @@ def load(name: str, *, cache: Path | None = None) -> Images:
         )
     if data.form == "text":
         raise ValueError(f"name must be a set of images, got {name!r}; use load_text")
+    if data.form == "pairs":
+        raise ValueError(f"name must be a set of images, got {name!r}; use load_corpus")
     if data.form == "weights":
         raise ValueError(f"name must be a set of images, got {name!r}, which is none")
     source = store.whole(name, cache)

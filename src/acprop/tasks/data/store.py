@@ -19,10 +19,11 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from acprop.tasks.data.convert import sha256_of
-from acprop.tasks.data.sets import DataError, Dataset, describe
+from acprop.tasks.data.dataset import DataError, Dataset, File
+from acprop.tasks.data.sets import describe
 
 SOURCE = "source.json"
 
@@ -71,7 +72,18 @@ def is_present(name: str, cache: Path | None = None) -> bool:
         return False
     if data.form == "folders":
         return Path(source["origin"], "train").is_dir()
-    return all(_size(folder / file.name) == file.n_bytes for file in data.files)
+    return all(
+        _size(folder / file.name) == _known(file, source, "n_bytes")
+        for file in data.files
+    )
+
+
+def _known(
+    file: File, source: dict[str, Any], what: Literal["sha256", "n_bytes"]
+) -> Any:
+    """What the set's description says of a file; else what its fetch recorded."""
+    said = getattr(file, what)
+    return source.get(what, {}).get(file.name) if said is None else said
 
 
 def whole(name: str, cache: Path | None = None) -> dict[str, Any]:
@@ -93,7 +105,7 @@ def damage(data: Dataset, cache: Path | None = None) -> list[str]:
     """Read and hash every file; one sentence for each that is not as it should be."""
     folder = folder_of(data.name, cache)
     try:
-        source_of(data.name, cache)
+        source = source_of(data.name, cache)
     except DataError as error:
         return [str(error)]
     problems: list[str] = []
@@ -101,9 +113,9 @@ def damage(data: Dataset, cache: Path | None = None) -> list[str]:
         path = folder / file.name
         if not path.is_file():
             problems.append(f"{path} is missing; run acprop data fetch {data.name}")
-        elif (found := sha256_of(path)) != file.sha256:
+        elif (found := sha256_of(path)) != (sha256 := _known(file, source, "sha256")):
             problems.append(
-                f"{path} must have sha256 {file.sha256[:12]}…, got {found[:12]}…; "
+                f"{path} must have sha256 {str(sha256)[:12]}…, got {found[:12]}…; "
                 f"run acprop data fetch {data.name}"
             )
     return problems
@@ -153,7 +165,7 @@ def install(
     contents: Iterable[tuple[str, bytes]],
     work: Path,
     *,
-    about: Callable[[], dict[str, str]],
+    about: Callable[[], dict[str, Any]],
     cache: Path | None = None,
 ) -> Path:
     """Check every file, write them all, and only then let them be seen.
@@ -163,20 +175,25 @@ def install(
     new = work / "new"
     new.mkdir()
     wanted = {file.name: file for file in data.files}
+    sha256: dict[str, str] = {}
+    n_bytes: dict[str, int] = {}
     for name, content in contents:
         found = hashlib.sha256(content).hexdigest()
         file = wanted[name]
-        if found != file.sha256:
+        if found != (file.sha256 or found):  # None: it is recorded, not compared
             raise DataError(
-                f"{name} must have sha256 {file.sha256[:12]}…, got {found[:12]}… "
+                f"{name} must have sha256 {str(file.sha256)[:12]}…, got {found[:12]}… "
                 f"({len(content)} bytes of {file.n_bytes})"
             )
         _write(new / name, content)
+        sha256[name], n_bytes[name] = found, len(content)
     missing = [name for name in wanted if not (new / name).exists()]
     if missing:
         raise DataError(f"{', '.join(missing)} must be there, got nothing")
-    sha256 = {file.name: file.sha256 for file in data.files}
-    return publish(data, new, {**about(), "sha256": sha256}, cache=cache)
+    facts: dict[str, Any] = {"sha256": {name: sha256[name] for name in wanted}}
+    if any(file.n_bytes is None for file in data.files):
+        facts["n_bytes"] = n_bytes
+    return publish(data, new, {**about(), **facts}, cache=cache)
 
 
 def publish(

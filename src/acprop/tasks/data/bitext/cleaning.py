@@ -1,0 +1,142 @@
+"""From a message as a programmer wrote it to a sentence, or to nothing.
+
+A message has tags, keys that open a menu (_File, &File, ~File), formats (%1$s, %qE),
+quotes of several schools and lines that were broken by hand. All of that is undone in
+the same way on both sides; a pair whose formats then disagree is none.
+"""
+
+import html
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+
+from acprop.tasks.data.bitext.catalogs import Pair
+from acprop.tasks.data.bitext.languages import LANGUAGES, WORD, is_english
+
+SHORTEST, LONGEST = 4, 60  # words
+LEAST_LETTERS = 0.6  # of the characters that are not blank
+
+TAGS = (
+    "a b big br code div em emph font h[1-6] i img input kbd li link ol p pre s small "
+    "span strong sub sup table td th tr tt u ul var menuitem"
+).replace(" ", "|")
+TAG = re.compile(rf"</?(?:{TAGS})(?:\s[^<>]*)?/?>", re.IGNORECASE)
+ENTITY = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|[A-Za-z]+);")
+# A new thing begins after an empty line, and with an option or an item of a list.
+BREAK = re.compile(r"\n[ \t]*(?:\n\s*|(?=-{1,2}\w|[*•] ))")
+# "-f, --file <file>   " before its explanation
+OPTION = re.compile(r"^\s*-[^\n]*?(?:\t|\s{2,}|\n\s*)(?=\S)")
+
+LETTER = r"[^\W\d_]"
+# (_F), (&F), （~F）: the key of a menu where the script has no such letter
+KEY_IN_BRACKETS = re.compile(r"\s*\([_&~]?[A-Z0-9]\)(?=\W*$)|\s*\([_&~][A-Za-z0-9]\)")
+KEY = re.compile(rf"(?<![^\W_])[_&~](?={LETTER})|(?<={LETTER})[&~](?={LETTER})")
+# within a word only where it begins with a capital: Da_ten, but not file_name
+KEY_WITHIN = re.compile(r"\b([^\W\d_a-z][^\W\d_A-Z]*)_([^\W\d_A-Z]+)\b")
+
+PRODUCT = re.compile(r"%PRODUCTNAME|\$\[officename\]")
+VARIABLE = re.compile(
+    r"%\([A-Za-z_]\w*\)[sdif]|%[A-Z][A-Z_0-9]{2,}%?|\$\w+\$|\$\(\w+\)"
+)
+GCC_QUOTE = re.compile(r"%[<>'](?![\d*]*[A-Z]?[dfius]\b)")
+FORMAT = re.compile(
+    r"(?<!\d)%(?:\d+\$)?q?[-+#0']*(?:\d+|\*)?(?:\.(?:\d+|\*))?"
+    r"(?:(?:I64|hh|h|ll|l|L|q|j|z|Z|t|w)?(?P<kind>p[A-Z]|[A-Za-z])|<PRI\w+>)"
+)
+# e2fsck's own abbreviations: "@E @L to @d"
+ABBREVIATION = re.compile(r"(?<!\w)@[A-Za-z]\b")
+POSITION = re.compile(r"(?<!\d)%[1-9]\b(?!\$)")  # Qt's %1
+NUMBERS = "diouxXfFeEgG"
+PLACE = re.compile(r"%[sd]")
+
+MARKS = str.maketrans(
+    {
+        **dict.fromkeys("„“”‟«»″", '"'),
+        **dict.fromkeys("‘’‚‛‹›´`′", "'"),
+        **dict.fromkeys("‐‑–—―−", "-"),
+        **dict.fromkeys("\u00a0\u202f\u2009\u3000", " "),
+        **dict.fromkeys("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"),
+        "…": "...",
+        # what Romanian keyboards wrote for the letters they lacked
+        "ş": "ș",
+        "ţ": "ț",
+        "Ş": "Ș",
+        "Ţ": "Ț",
+    }
+)
+UNREADABLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff]")
+
+
+def sentences(english: str, other: str, language: str) -> Iterator[Pair]:
+    """(English, other) of each part of the message that is fit to learn from."""
+    ours, theirs = BREAK.split(english.strip()), BREAK.split(other.strip())
+    if len(ours) != len(theirs):
+        return
+    for a, b in zip(ours, theirs, strict=True):
+        if OPTION.match(a) and OPTION.match(b):
+            a, b = OPTION.sub("", a), OPTION.sub("", b)
+        pair = plain(a, "en"), plain(b, language)
+        if is_fit(*pair, language):
+            yield pair
+
+
+def plain(text: str, language: str) -> str:
+    """One line of running text; formats become %s and %d."""
+    text = ENTITY.sub(lambda found: html.unescape(found.group()), TAG.sub("", text))
+    # Full-width letters and half-width kana: one form for each
+    text = unicodedata.normalize("NFKC" if language == "ja" else "NFC", text)
+    text = _without_formats(text)
+    text = KEY_WITHIN.sub(r"\1\2", KEY.sub("", KEY_IN_BRACKETS.sub("", text)))
+    text = text.translate(MARKS)
+    # An apostrophe twice is a quote in some catalogs, and nothing in others.
+    text = text.replace("''", '"')
+    return " ".join(text.split())
+
+
+def _without_formats(text: str) -> str:
+    text = PRODUCT.sub("LibreOffice", text)
+    text = GCC_QUOTE.sub("'", text).replace("%%", "\0")
+    text = VARIABLE.sub("%s", text)
+    text = POSITION.sub("%s", FORMAT.sub(_place, text))
+    return text.replace("\0", "%")
+
+
+def _place(found: re.Match[str]) -> str:
+    kind = found.group("kind")
+    place = "%d" if kind is None or kind in NUMBERS else "%s"
+    return f"'{place}'" if found.group().startswith("%q") else place
+
+
+def n_words(text: str, language: str) -> float:
+    """Words, or what comes to the same in a script that writes none."""
+    per_word = LANGUAGES[language].characters_per_word if language != "en" else None
+    if per_word is not None:
+        return sum(map(len, WORD.findall(PLACE.sub("", text)))) / per_word
+    return sum(any(map(str.isalnum, word)) for word in text.split())
+
+
+def is_fit(english: str, other: str, language: str) -> bool:
+    """Is this a pair of sentences, one the translation of the other?"""
+    low, high = LANGUAGES[language].ratio
+    words = set(WORD.findall(english.lower()))
+    return (
+        english.lower() != other.lower()
+        and all(
+            SHORTEST <= n_words(text, name) <= LONGEST
+            for text, name in ((english, "en"), (other, language))
+        )
+        and low <= len(english) / len(other) <= high
+        and not UNREADABLE.search(english + other)
+        and not ABBREVIATION.search(english)
+        and min(map(_share_of_letters, (english, other))) >= LEAST_LETTERS
+        and Counter(PLACE.findall(english)) == Counter(PLACE.findall(other))
+        and is_english(english)
+        and LANGUAGES[language].is_it(other, words)
+    )
+
+
+def _share_of_letters(text: str) -> float:
+    text = PLACE.sub("", text)
+    visible = "".join(text.split())
+    return sum(map(len, WORD.findall(text))) / max(len(visible), 1)
