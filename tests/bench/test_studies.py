@@ -1,6 +1,7 @@
 """The studies: every file can be run, and the paper's scale is the paper's."""
 
 import math
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from acprop.tasks.gan import settings as gan_settings
 from acprop.tasks.language import settings as language_settings
 from acprop.tasks.nets.gpt import GPT
 from acprop.tasks.rl import settings as rl_settings
+from acprop.tasks.translation import settings as translation_settings
 from acprop.tasks.vision import settings
 
 SHELF = study_folder(Path(__file__).parents[2] / "studies")
@@ -24,11 +26,13 @@ DEFAULT = [
     "default/vgg-batchnorm",
     "default/vgg-plain",
 ]
+NMT = ["nmt/de-en", "nmt/en-vi", "nmt/ja-en", "nmt/ro-en"]
 GANS = ["gan/dcgan", "gan/rlgan", "gan/sagan", "gan/sngan"]
 NAMED = [
     *DEFAULT,
     *GANS,
     "language/gpt-bytes",
+    *NMT,
     "rl/dqn-cartpole",
     "rl/dqn-four-rooms",
     "vision/cifar10-densenet121",
@@ -174,6 +178,37 @@ def test_fig_8_has_ten_seeds_and_the_learning_rates_of_the_section_before():
     names = ("adam", "adamw", "radam", "adashift", "adabelief", "acprop")
     for name, expected in {"sgd": lrs | {0.1}, **dict.fromkeys(names, lrs)}.items():
         assert {lr for (lr,) in grid("rl/dqn-four-rooms", name, "lr")} == expected
+
+
+@pytest.mark.parametrize("name", NMT)
+def test_translation_is_compared_as_in_table_3(name):
+    """lr of the text and of appendix C, β1, β2 and ε of the text; Table 5 has AVAGrad."""
+    study = SHELF.study(name)
+    assert list(study.scales) == ["smoke", "small", "paper"]
+    compared = ["acprop", "adabelief", "adam", "radam", "adashift"]
+    for scale in study.scales:
+        names = {p.spec.optimizer for p in study.planned(scale)}
+        assert names >= set(compared)
+        for planned in study.planned(scale)[::50]:
+            build(planned.spec.optimizer, planned.spec.settings)
+            translation_settings(planned.spec.task_settings)
+    grids = {
+        "lr": {2e-4, 5e-4},
+        "beta1": {0.9, 0.99, 0.999},
+        "beta2": {0.98, 0.99, 0.999},
+        "eps": {float(f"1e-{n}") for n in range(5, 17)},
+    }
+    for optimizer in compared:
+        found = set(grid(name, optimizer, *grids))
+        assert found == set(product(*grids.values()))
+    tables = ("nmt/de-en", "nmt/ro-en")
+    assert ("avagrad" in {p.spec.optimizer for p in study.planned("paper")}) == (
+        name in tables
+    )
+    made = translation_settings(study.planned("paper")[0].spec.task_settings)
+    deep = (6, 512, 1024, 4, 0.3), (1, 512, 2048, 8, 0.1)
+    sizes = (made.layers, made.width, made.hidden, made.heads, made.dropout)
+    assert sizes == deep[name != "nmt/de-en"]
 
 
 @pytest.mark.parametrize("name", GANS)
@@ -339,7 +374,7 @@ BAD = [
     (GOOD.replace("title", "titel"), "tiny.toml must be a valid study, got"),
     (
         GOOD.replace('task = "vision"', 'task = "poetry"'),
-        ".* task must be one of vision, language, gan, rl, got 'poetry'",
+        ".* task must be one of vision, language, translation, gan, rl, got 'poetry'",
     ),
     (GOOD.replace('"vision/tiny"', '"vision/other"'), "name must be 'vision/tiny' in"),
     ("= nonsense", "tiny.toml must be a valid study, got"),

@@ -64,7 +64,7 @@ def test_every_task_that_may_be_named_is_there():
 BAD = [
     (
         replace(SPEC, task="poetry"),
-        "^task must be one of vision, language, gan, rl, got 'poetry'$",
+        "^task must be one of vision, language, translation, gan, rl, got 'poetry'$",
     ),
     (
         replace(SPEC, task_settings=TASK | {"dataset": "moby-dick"}),

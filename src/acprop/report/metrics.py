@@ -33,6 +33,7 @@ def is_share(metric: str) -> bool:
 def label_of(metric: str) -> str:
     """test_accuracy is read as "test accuracy, %"."""
     words = re.sub(r"^val_", "validation_", metric).replace("_", " ")
+    words = words.replace("bleu", "BLEU")
     return words + (", %" if is_share(metric) else "")
 
 
@@ -47,7 +48,8 @@ def value_words(metric: str, value: float, places: int) -> str:
 
 
 def judged_by(entry: Mapping[str, Any], part: str) -> str:
-    """What judges a run on "val" or "test": accuracy, else the loss, else another."""
-    known = (f"{part}_accuracy", f"{part}_loss", *sorted(entry))
+    """What judges a run on "val" or "test": accuracy, else BLEU, the loss, another."""
+    first = (f"{part}_{name}" for name in ("accuracy", "bleu", "loss"))
+    known = (*first, *sorted(entry))
     seen = [name for name in known if name.startswith(f"{part}_") and name in entry]
     return (seen or [f"{part}_loss"])[0]

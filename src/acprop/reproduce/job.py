@@ -18,7 +18,6 @@ from acprop.reproduce.folder import JobFolder, open_folder
 from acprop.reproduce.studies import Datasets, StudyResult, run_among_others
 
 LAB = "lab"  # the part that is no study: claims and toy figures
-NOT_BUILT = ("translation (Table 3): not built",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def reproduce(
     page = write_page(
         out,
         Content(verdicts, drawn, [(r.study, r.runs) for r in results]),
-        missing=[*(f"{part}: left out by --only" for part in plan.skipped), *NOT_BUILT],
+        missing=[f"{part}: left out by --only" for part in plan.skipped],
         about={
             "scale": scale,
             "commit": commit(),
