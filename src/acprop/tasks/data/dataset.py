@@ -80,10 +80,13 @@ class Bitext:
     """Where pairs of sentences come from: an official corpus, or many packages.
 
     languages: the one that is read, the one that is written.
+    recipe: another number when the same archives come to other pairs, so that a cache
+    which an older version filled is not taken for the set.
     """
 
     languages: tuple[str, str]
     origin: Talks | tuple[Package, ...]
+    recipe: int = 1
 
     @property
     def members(self) -> tuple[str, ...]:

@@ -37,7 +37,9 @@ class DownloadBar(Bar):
 
     def begin(self, words: str, total: int | None = None) -> None:
         """Start a new piece of work, in bytes."""
-        self._progress.reset(self._row, description=words, total=total, things=False)
+        self._progress.reset(self._row, description=words, things=False)
+        # reset() takes None for "as it was"
+        self._progress.tasks[0].total = total
 
     def count(self, words: str, done: int, total: int) -> None:
         """So many of so many packages are here; the next one is on its way."""

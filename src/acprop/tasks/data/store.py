@@ -72,10 +72,17 @@ def is_present(name: str, cache: Path | None = None) -> bool:
         return False
     if data.form == "folders":
         return Path(source["origin"], "train").is_dir()
+    if not _is_current(data, source):
+        return False
     return all(
         _size(folder / file.name) == _known(file, source, "n_bytes")
         for file in data.files
     )
+
+
+def _is_current(data: Dataset, source: dict[str, Any]) -> bool:
+    """Were pairs made as this version makes them?"""
+    return data.bitext is None or source.get("recipe") == data.bitext.recipe
 
 
 def _known(
@@ -91,8 +98,8 @@ def whole(name: str, cache: Path | None = None) -> dict[str, Any]:
     source = source_of(name, cache)
     if not is_present(name, cache):
         raise DataError(
-            f"{name} must be whole, got files that are missing or too short in "
-            f"{folder_of(name, cache)}; run acprop data fetch {name}"
+            f"{name} must be whole, got files that are missing, too short or an older "
+            f"version's in {folder_of(name, cache)}; run acprop data fetch {name}"
         )
     return source
 
@@ -108,6 +115,11 @@ def damage(data: Dataset, cache: Path | None = None) -> list[str]:
         source = source_of(data.name, cache)
     except DataError as error:
         return [str(error)]
+    if not _is_current(data, source):
+        return [
+            f"{folder} must be made by this version of acprop, got an older one's; "
+            f"run acprop data fetch {data.name}"
+        ]
     problems: list[str] = []
     for file in data.files:
         path = folder / file.name
@@ -191,8 +203,8 @@ def install(
     if missing:
         raise DataError(f"{', '.join(missing)} must be there, got nothing")
     facts: dict[str, Any] = {"sha256": {name: sha256[name] for name in wanted}}
-    if any(file.n_bytes is None for file in data.files):
-        facts["n_bytes"] = n_bytes
+    if data.bitext is not None:
+        facts |= {"n_bytes": n_bytes, "recipe": data.bitext.recipe}
     return publish(data, new, {**about(), **facts}, cache=cache)
 
 

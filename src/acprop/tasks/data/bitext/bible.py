@@ -26,8 +26,13 @@ def chapters(books: Mapping[str, bytes]) -> Chapters:
         for book in root.iter("BIBLEBOOK"):
             for chapter in book.iter("CHAPTER"):
                 key = book.get("bnumber", ""), chapter.get("cnumber", "")
-                found[key] = ["".join(v.itertext()) for v in chapter.iter("VERS")]
+                found[key] = [_text(verse) for verse in chapter.iter("VERS")]
     return found
+
+
+def _text(verse: ElementTree.Element) -> str:
+    """The King James Version has words in brackets that the original has not."""
+    return "".join(verse.itertext()).replace("[", "").replace("]", "")
 
 
 def verses(english: Mapping[str, bytes], other: Mapping[str, bytes]) -> Iterator[Pair]:

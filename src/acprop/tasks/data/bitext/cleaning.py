@@ -18,8 +18,8 @@ SHORTEST, LONGEST = 4, 60  # words
 LEAST_LETTERS = 0.6  # of the characters that are not blank
 
 TAGS = (
-    "a b big br code div em emph font h[1-6] i img input kbd li link ol p pre s small "
-    "span strong sub sup table td th tr tt u ul var menuitem"
+    "a b big br code div em font h[1-6] i img kbd li ol p pre s small span strong sub "
+    "sup td th tr tt u ul"
 ).replace(" ", "|")
 TAG = re.compile(rf"</?(?:{TAGS})(?:\s[^<>]*)?/?>", re.IGNORECASE)
 ENTITY = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|[A-Za-z]+);")
@@ -30,16 +30,17 @@ OPTION = re.compile(r"^\s*-[^\n]*?(?:\t|\s{2,}|\n\s*)(?=\S)")
 
 LETTER = r"[^\W\d_]"
 # (_F), (&F), （~F）: the key of a menu where the script has no such letter
-KEY_IN_BRACKETS = re.compile(r"\s*\([_&~]?[A-Z0-9]\)(?=\W*$)|\s*\([_&~][A-Za-z0-9]\)")
-KEY = re.compile(rf"(?<![^\W_])[_&~](?={LETTER})|(?<={LETTER})[&~](?={LETTER})")
-# within a word only where it begins with a capital: Da_ten, but not file_name
-KEY_WITHIN = re.compile(r"\b([^\W\d_a-z][^\W\d_A-Z]*)_([^\W\d_A-Z]+)\b")
+KEY_IN_BRACKETS = re.compile(r"\s*[(（][_&~][A-Za-z0-9][)）]")
+KEY = re.compile(rf"(?<!\w)[&~](?={LETTER})|(?<={LETTER})[&~](?=[a-zß-ÿ])")
+UNDERSCORED = re.compile(r"\w*_\w*")
+BLANKS_IN_QUOTES = re.compile(r'(?<=") (%[sd]|#) (?=")')
 
 PRODUCT = re.compile(r"%PRODUCTNAME|\$\[officename\]")
 VARIABLE = re.compile(
     r"%\([A-Za-z_]\w*\)[sdif]|%[A-Z][A-Z_0-9]{2,}%?|\$\w+\$|\$\(\w+\)"
 )
-GCC_QUOTE = re.compile(r"%[<>'](?![\d*]*[A-Z]?[dfius]\b)")
+# gcc's %<, %> and %'; but %<PRIu64> and %'d are formats
+GCC_QUOTE = re.compile(r"%<(?!PRI\w+>)|%>|%'(?![\d.]*[hljz]*[diufg]\b)")
 FORMAT = re.compile(
     r"(?<!\d)%(?:\d+\$)?q?[-+#0']*(?:\d+|\*)?(?:\.(?:\d+|\*))?"
     r"(?:(?:I64|hh|h|ll|l|L|q|j|z|Z|t|w)?(?P<kind>p[A-Z]|[A-Za-z])|<PRI\w+>)"
@@ -76,9 +77,18 @@ def sentences(english: str, other: str, language: str) -> Iterator[Pair]:
     for a, b in zip(ours, theirs, strict=True):
         if OPTION.match(a) and OPTION.match(b):
             a, b = OPTION.sub("", a), OPTION.sub("", b)
+        a, b = _without_key(a, b), _without_key(b, a)
         pair = plain(a, "en"), plain(b, language)
         if is_fit(*pair, language):
             yield pair
+
+
+def _without_key(text: str, other: str) -> str:
+    """Da_ten is a key of a menu, file_name is not: the other side has it too."""
+    text = KEY_IN_BRACKETS.sub("", text)
+    found = UNDERSCORED.findall(text)
+    is_key = len(found) == 1 and found[0] not in other
+    return text.replace("_", "") if is_key else text
 
 
 def plain(text: str, language: str) -> str:
@@ -87,11 +97,10 @@ def plain(text: str, language: str) -> str:
     # Full-width letters and half-width kana: one form for each
     text = unicodedata.normalize("NFKC" if language == "ja" else "NFC", text)
     text = _without_formats(text)
-    text = KEY_WITHIN.sub(r"\1\2", KEY.sub("", KEY_IN_BRACKETS.sub("", text)))
-    text = text.translate(MARKS)
+    text = KEY.sub("", text).translate(MARKS)
     # An apostrophe twice is a quote in some catalogs, and nothing in others.
     text = text.replace("''", '"')
-    return " ".join(text.split())
+    return BLANKS_IN_QUOTES.sub(r"\1", " ".join(text.split()))
 
 
 def _without_formats(text: str) -> str:
@@ -103,9 +112,10 @@ def _without_formats(text: str) -> str:
 
 
 def _place(found: re.Match[str]) -> str:
+    if "q" in found.group():  # gcc's %qE: in quotes, and no number
+        return "'%s'"
     kind = found.group("kind")
-    place = "%d" if kind is None or kind in NUMBERS else "%s"
-    return f"'{place}'" if found.group().startswith("%q") else place
+    return "%d" if kind is None or kind in NUMBERS else "%s"
 
 
 def n_words(text: str, language: str) -> float:

@@ -65,7 +65,7 @@ def _members_of_deb(path: Path, pattern: str) -> Iterator[Named]:
     wanted = re.compile(pattern)
     command = ["dpkg-deb", "--fsys-tarfile", str(path)]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
         try:
             yield from _files(cast(IO[bytes], process.stdout), wanted, "r|")

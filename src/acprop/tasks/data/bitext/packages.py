@@ -31,9 +31,11 @@ def from_registries(
     for manager, some in groupby(packages, lambda package: package.manager):
         with ThreadPoolExecutor(1) as pool:
             job = pool.submit(download_all, list(some), work)
-            while wait([job], LOOK_SECONDS).not_done:
+            is_done = False
+            while not is_done:
                 n = sum(any(work.glob(p.archive.file)) for p in packages)
                 bar.count(f"{data.name}: {manager}", n, len(packages))
+                is_done = not wait([job], LOOK_SECONDS).not_done
             job.result()
     found = [(package, only(work, package.archive)) for package in packages]
     yield from _harvested(found, data, bar, origin)
