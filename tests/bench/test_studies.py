@@ -182,7 +182,7 @@ def test_fig_8_has_ten_seeds_and_the_learning_rates_of_the_section_before():
 
 @pytest.mark.parametrize("name", NMT)
 def test_translation_is_compared_as_in_table_3(name):
-    """lr of the text and of appendix C, β1, β2 and ε of the text; Table 5 has AVAGrad."""
+    """lr of the text and of appendix C; β1, β2, ε of the text; AVAGrad of Table 5."""
     study = SHELF.study(name)
     assert list(study.scales) == ["smoke", "small", "paper"]
     compared = ["acprop", "adabelief", "adam", "radam", "adashift"]
@@ -322,14 +322,14 @@ def test_the_grids_are_those_of_the_figures():
 
 
 def test_the_smoke_scale_stays_small():
-    """About a minute each on two cores, by the seconds the files state."""
+    """One or two minutes each on two cores, by the seconds the files state."""
     total = 0.0
     for name in NAMED:
         study = SHELF.study(name)
         minutes = len(study.planned("smoke")) * study.scale("smoke").seconds / 120
-        assert minutes < 1.5
+        assert minutes <= 2
         total += minutes
-    assert total < 12
+    assert total < 22
 
 
 GOOD = """
