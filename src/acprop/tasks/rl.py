@@ -140,9 +140,8 @@ class RLTask:
     @property
     def source(self) -> dict[str, Any]:
         """Whose environment it is."""
-        name = self.settings.env
-        package = "acprop" if name == envs.FOUR_ROOMS else "gymnasium"
-        return {name: {"origin": f"{package} {version(package)}"}}
+        package = envs.package_of(self.settings.env)
+        return {self.settings.env: {"origin": f"{package} {version(package)}"}}
 
     def begin(self, seed: int, optimizer: OptimizerFactory) -> "RLSession":
         """Same seed: same weights, starts and luck for every optimizer."""

@@ -104,9 +104,14 @@ class GymEnvs:
             self.seen[i] = seen
 
 
+def package_of(name: str) -> str:
+    """The package that registers this environment."""
+    return "minigrid" if name.startswith("MiniGrid-") else "gymnasium"
+
+
 def _imported(name: str) -> Any:
-    """Gymnasium, and the package that registers this environment."""
-    package = "minigrid" if name.startswith("MiniGrid-") else "gymnasium"
+    """Gymnasium, after the package that registers this environment."""
+    package = package_of(name)
     try:
         import_module(package)
         return import_module("gymnasium")
@@ -140,7 +145,7 @@ def _limit(gymnasium: Any, name: str, limit: int | None) -> int:
 def _made(gymnasium: Any, name: str, limit: int) -> Any:
     # The checker of gymnasium warns of what its own environments do.
     env = gymnasium.make(name, max_episode_steps=limit, disable_env_checker=True)
-    if name.startswith("MiniGrid-"):
+    if package_of(name) == "minigrid":
         # The picture of what the walker sees, without the mission in words.
         return import_module("minigrid.wrappers").ImgObsWrapper(env)
     return env
