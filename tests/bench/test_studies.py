@@ -151,7 +151,7 @@ DQN = {"rl/dqn-cartpole": "CartPole-v1", "rl/dqn-four-rooms": "four-rooms"}
 @pytest.mark.parametrize("study_name", DQN)
 def test_every_run_of_the_dqn_can_be_built_and_is_as_long_as_its_note_says(study_name):
     study = SHELF.study(study_name)
-    assert list(study.scales) == ["smoke", "small", "paper"]
+    assert [s for s in study.scales if s != "search"] == ["smoke", "small", "paper"]
     for name, scale in study.scales.items():
         for planned in study.planned(name):
             spec = planned.spec
@@ -174,6 +174,22 @@ def test_fig_8_has_ten_seeds_and_the_learning_rates_of_the_section_before():
     names = ("adam", "adamw", "radam", "adashift", "adabelief", "acprop")
     for name, expected in {"sgd": lrs | {0.1}, **dict.fromkeys(names, lrs)}.items():
         assert {lr for (lr,) in grid("rl/dqn-four-rooms", name, "lr")} == expected
+
+
+def test_the_settings_of_the_four_rooms_were_searched_on_seeds_that_are_not_reported():
+    study = SHELF.study("rl/dqn-four-rooms")
+    searched = [p.spec for p in study.planned("search")]
+    found = [
+        {**p.spec.settings, "is": p.spec.optimizer} for p in study.planned("small")
+    ]
+    tried = [{**spec.settings, "is": spec.optimizer} for spec in searched]
+    assert all(settings in tried for settings in found)
+    reported = {
+        p.spec.seed
+        for scale in ("smoke", "small", "paper")
+        for p in study.planned(scale)
+    }
+    assert not reported & {spec.seed for spec in searched}
 
 
 @pytest.mark.parametrize("name", GANS)
