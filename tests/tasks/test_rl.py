@@ -249,6 +249,8 @@ BAD = {
     "epoch in which none ends has no return": {"episode_limit": 11},
     "env must end its episodes within 100000 moves, got CartPole-v1 with 100001; set "
     "episode_limit": {"env": "CartPole-v1", "episode_limit": 100_001},
+    "env must end its episodes within 100000 moves, got four-rooms with 100001; set "
+    "episode_limit": {"episode_limit": 100_001},
 }
 
 

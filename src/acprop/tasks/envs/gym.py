@@ -12,11 +12,8 @@ import torch
 from numpy.typing import NDArray
 
 from acprop import checks
-from acprop.tasks.envs.contract import INTS, Moved
+from acprop.tasks.envs.contract import INTS, Moved, ends_within
 from acprop.tasks.task import stream
-
-# Whoever judges a policy waits for the end of an episode: it has to come.
-LONGEST = 100_000
 
 
 @final
@@ -134,12 +131,7 @@ def _limit(gymnasium: Any, name: str, limit: int | None) -> int:
             f"env must end its episodes, got {name}, which has no limit; set "
             "episode_limit"
         )
-    if limit > LONGEST:
-        raise ValueError(
-            f"env must end its episodes within {LONGEST} moves, got {name} with "
-            f"{limit}; set episode_limit"
-        )
-    return int(limit)
+    return ends_within(name, int(limit))
 
 
 def _made(gymnasium: Any, name: str, limit: int) -> Any:
