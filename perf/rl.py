@@ -16,7 +16,7 @@ from measure import machine, save
 from acprop.bench.optimizers import build
 from acprop.tasks.rl import RLSettings, RLTask
 
-STEPS = 100
+STEPS = 300
 CLOCKS = {"wall": time.perf_counter, "CPU": time.process_time}
 
 

@@ -1,10 +1,11 @@
-"""Write the tables of docs/guard.md and README.md that come from records.
+"""Write the tables of the documents that come from records.
 
     python scripts/default_table.py            write them
     python scripts/default_table.py --check    say what is not as the records have it
 
 Between `<!-- table: NAME -->` and `<!-- end -->`; NAME is default (results/default),
-roads (results/guard/training.json) or hazards (results/guard/ablation.json).
+roads (results/guard/training.json), hazards (results/guard/ablation.json) or rooms
+(results/rl).
 """
 
 import argparse
@@ -18,10 +19,11 @@ from typing import Any
 from acprop.lab.guard.ablation import STEPS
 from acprop.records import RunRecord, read
 from acprop.report.statistics import Arm, arms_of, compare, over_seeds
+from acprop.report.style import display
 from acprop.report.tables import Table, markdown
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "docs/guard.md")
+PAGES = ("README.md", "docs/bench.md", "docs/guard.md")
 # Study, heading, metric, factor.
 TASKS = (
     ("mnist-mlp", "MNIST, MLP: accuracy", "test_accuracy", 100),
@@ -140,7 +142,34 @@ def hazards() -> str:
     return table(head, rows)
 
 
-TABLES = {"default": default, "roads": roads, "hazards": hazards}
+def rooms() -> str:
+    """The four rooms: how fast, and how well in the end; differences are to Adam."""
+    path = ROOT / "results" / "rl" / "dqn-four-rooms-small.jsonl"
+    arms = arms_of([r for r in read(path) if isinstance(r, RunRecord)])
+    (adam,) = [arm for arm in arms if arm.optimizer == "adam"]
+    rows: list[list[str]] = []
+    for arm in sorted(arms, key=lambda a: -over_seeds(a, "mean_return").mean):
+        row = [_in_the_rooms(arm), f"{len(arm.done)} of {len(arm.runs)}"]
+        for metric in ("mean_return", "train_return", "test_return"):
+            seen = over_seeds(arm, metric)
+            row.append(f"{seen.mean:.3f} ± {seen.std:.3f}" if seen.n else "–")
+        found = compare(arm, adam, "mean_return")
+        ends = f"{found.spread.low:+.3f}, {found.spread.high:+.3f}".replace("-", "−")
+        is_other = arm is not adam and found.spread.n > 1
+        rows.append([*row, f"[{ends}]: {found.words}" if is_other else "–"])
+    head = ["", "finished", "all episodes", "last 100 steps", "greedy, test"]
+    return table([*head, "all episodes, against Adam"], rows)
+
+
+def _in_the_rooms(arm: Arm) -> str:
+    written = {k: v for k, v in arm.written.items() if k in ("lr", "eps")}
+    parts = [display(arm.optimizer), *(f"{k} {v:g}" for k, v in written.items())]
+    if arm.written.get("convention") == "authors":
+        parts[0] += " as published"
+    return ", ".join(parts)
+
+
+TABLES = {"default": default, "roads": roads, "hazards": hazards, "rooms": rooms}
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.S)
 
 

@@ -10,7 +10,7 @@ paper's:
             and by Adam. v and s are kept beside each run, from the same gradients and
             without ε: the authors' code adds ε to s at every step, which at 1e-8 would
             be more than s itself
-    vgg     vision/vgg-beta1 and vgg-beta2 at scale smoke (4000 images, 3 epochs), three
+    vgg     vision/vgg-beta1 and vgg-beta2 at scale smoke, but 4000 images, and three
             seeds; the authors' convention with ε = 1e-8, as the published curves have
 
 Runs of VGG that are there already are kept. About a quarter of an hour on one core.
@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from acprop.bench.execute import execute
 from acprop.bench.spec import RunSpec
 from acprop.bench.store import Store
-from acprop.bench.studies import library
+from acprop.bench.studies import study_folder
 from acprop.bench.tasks import prepare
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,6 +49,7 @@ VGG = {
     "weight_decay": 5e-4,
     "decoupled": False,
 }
+IMAGES = {"n_train": 4000, "n_validation": 1000, "n_test": 2000}
 BETAS = {
     "beta1": (0.5, 0.7, 0.9, 0.95, 0.99),
     "beta2": (0.9, 0.99, 0.999, 0.9999),
@@ -93,7 +94,7 @@ class Watched:
 
 def mnist(optimizer: str, seed: int) -> list[dict[str, float]]:
     """One entry for each epoch: the means of v and s, and the mean training loss."""
-    study = library(ROOT / "studies").study("vision/mnist-mlp")
+    study = study_folder(ROOT / "studies").study("vision/mnist-mlp")
     spec = study.spec("small", optimizer, MNIST[optimizer], seed)
     prepared = prepare(spec)
     watched = Watched(prepared.optimizer)
@@ -106,9 +107,9 @@ def mnist(optimizer: str, seed: int) -> list[dict[str, float]]:
 
 
 def vgg(beta: str, value: float, seed: int) -> RunSpec:
-    study = library(ROOT / "studies").study(f"vision/vgg-{beta}")
+    study = study_folder(ROOT / "studies").study(f"vision/vgg-{beta}")
     settings = {**VGG, "beta1": BETA1, "beta2": BETA2, beta: value}
-    return study.spec("smoke", "acprop", settings, seed)
+    return study.spec("smoke", "acprop", settings, seed, **IMAGES)
 
 
 def all_of_vgg(root: Path) -> dict[str, dict[str, list[float]]]:

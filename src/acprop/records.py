@@ -100,6 +100,7 @@ class Curves:
 
     name     which figure; panels of one figure share it and differ in the title
     y_range  where the axis begins and ends; None is as the values ask
+    band     what the bands around the lines are, in words
     about    the settings, as plain values
     """
 
@@ -112,6 +113,7 @@ class Curves:
     x_scale: Literal["linear", "log"] = "linear"
     y_scale: Literal["linear", "log", "symlog"] = "linear"
     y_range: tuple[float, float] | None = None
+    band: str = ""
     about: Plain = field(default_factory=dict[str, Any])
 
 

@@ -33,7 +33,7 @@ def test_one_broken_run_does_not_lose_the_others_and_nothing_is_done_twice(tmp_p
     outcomes = execute(
         [SPEC, BROKEN, OTHER, SPEC],
         tmp_path,
-        study="s",
+        studies={SPEC.id: "s"},
         jobs=2,
         on_progress=lambda run, share: heard.update({run: share}),
         on_end=ended.append,
@@ -47,6 +47,8 @@ def test_one_broken_run_does_not_lose_the_others_and_nothing_is_done_twice(tmp_p
     assert len(ended) == 3
     record = Store(tmp_path).folder(SPEC).record(study="s", scale="smoke")
     assert record.machine["threads"] == 1
+    noted = json.loads((tmp_path / SPEC.id / "run.json").read_text("utf-8"))
+    assert noted["study"] == "s"
     assert record.data["mnist"]["sha256"]
 
     files = sorted(tmp_path.glob("*/run.json"))

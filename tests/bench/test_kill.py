@@ -1,14 +1,16 @@
 """kill -9 at any moment, also while a checkpoint is written: the same bits."""
 
 import json
-import os
 import random
 import signal
 import subprocess
 import sys
-import time
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from acprop.cli.app import app
 
 # The data a run asks for, and its words.
 RUNS = {
@@ -37,12 +39,12 @@ ALL = "--optimizer acprop --lr 1e-3 --scale smoke --json --checkpoint-seconds 0"
 
 def command(words, runs, *more):
     given = ["bench", "run", *words.split(), *ALL.split()]
-    return [sys.executable, "-m", "acprop", *given, "--runs", str(runs), *more]
+    return [*given, "--runs", str(runs), *more]
 
 
 def finish(words, runs, *more):
-    said = subprocess.run(command(words, runs, *more), capture_output=True, text=True)
-    assert said.returncode == 0, said.stderr
+    said = CliRunner().invoke(app, command(words, runs, *more))
+    assert said.exit_code == 0, said.output
     return json.loads(said.stdout)
 
 
@@ -54,37 +56,28 @@ def timeless(record):
     ]
 
 
-# A process that stops itself after every checkpoint: however busy the machine, it is
-# killed between this one and the next, before the run has ended.
-STOPS = """
-import os, signal
-from acprop.bench.store import RunFolder
-from acprop.cli import main
-
-def save(folder, state, save=RunFolder.save):
-    save(folder, state)
-    os.kill(os.getpid(), signal.SIGSTOP)
-
-RunFolder.save = save
-main()
-"""
+@pytest.fixture(scope="module")
+def killer():
+    """One for all: a process of its own for every kill would import torch each time."""
+    program = [sys.executable, str(Path(__file__).parent / "killer.py")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(program, **pipes) as process:
+        yield process
+        process.stdin.close()
 
 
-def kill_after(given, runs, seconds):
+def kill_after(killer, words, runs, seconds):
     """Go on from the last checkpoint to the next, and that much further."""
-    words = [sys.executable, "-c", STOPS, *command(given, runs, "--resume")[3:]]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(words, **quiet)
-    _, status = os.waitpid(process.pid, os.WUNTRACED)
-    assert os.WIFSTOPPED(status)
-    process.send_signal(signal.SIGCONT)
-    time.sleep(seconds)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    line = json.dumps([command(words, runs, "--resume"), seconds])
+    killer.stdin.write(line + "\n")
+    killer.stdin.flush()
+    assert killer.stdout.readline() == f"{int(signal.SIGKILL)}\n"
 
 
 @pytest.mark.parametrize("task", RUNS)
-def test_killed_again_and_again_a_run_ends_in_the_same_bits(task, tmp_path, request):
+def test_killed_again_and_again_a_run_ends_in_the_same_bits(
+    task, tmp_path, request, killer
+):
     data, words = RUNS[task]
     if data:
         request.getfixturevalue(data)
@@ -92,7 +85,7 @@ def test_killed_again_and_again_a_run_ends_in_the_same_bits(task, tmp_path, requ
     draw, parts = random.Random(0), tmp_path / "parts"
     for _ in range(3):
         # A step and the write of its checkpoint take some hundredths of a second.
-        kill_after(words, parts, draw.uniform(0, 0.05))
+        kill_after(killer, words, parts, draw.uniform(0, 0.05))
     resumed = finish(words, parts, "--resume")
     assert resumed["status"] == whole["status"] == "done"
     assert timeless(resumed) == timeless(whole)

@@ -155,7 +155,7 @@ DQN = {"rl/dqn-cartpole": "CartPole-v1", "rl/dqn-four-rooms": "four-rooms"}
 @pytest.mark.parametrize("study_name", DQN)
 def test_every_run_of_the_dqn_can_be_built_and_is_as_long_as_its_note_says(study_name):
     study = SHELF.study(study_name)
-    assert list(study.scales) == ["smoke", "small", "paper"]
+    assert [s for s in study.scales if s != "search"] == ["smoke", "small", "paper"]
     for name, scale in study.scales.items():
         for planned in study.planned(name):
             spec = planned.spec
@@ -209,6 +209,22 @@ def test_translation_is_compared_as_in_table_3(name):
     deep = (6, 512, 1024, 4, 0.3), (1, 512, 2048, 8, 0.1)
     sizes = (made.layers, made.width, made.hidden, made.heads, made.dropout)
     assert sizes == deep[name != "nmt/de-en"]
+
+
+def test_the_settings_of_the_four_rooms_were_searched_on_seeds_that_are_not_reported():
+    study = SHELF.study("rl/dqn-four-rooms")
+    searched = [p.spec for p in study.planned("search")]
+    found = [
+        {**p.spec.settings, "is": p.spec.optimizer} for p in study.planned("small")
+    ]
+    tried = [{**spec.settings, "is": spec.optimizer} for spec in searched]
+    assert all(settings in tried for settings in found)
+    reported = {
+        p.spec.seed
+        for scale in ("smoke", "small", "paper")
+        for p in study.planned(scale)
+    }
+    assert not reported & {spec.seed for spec in searched}
 
 
 @pytest.mark.parametrize("name", GANS)

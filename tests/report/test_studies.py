@@ -55,7 +55,31 @@ def test_an_arm_that_diverged_altogether_stays_in_the_legend():
     (panel,) = records([*seeds("adam", (0.5, 0.6)), *lost])
     (legend,) = figure([panel]).legends
     texts = [t.get_text() for t in legend.get_texts()]
-    assert texts == ["Adam", "SGD, 1 of 1 diverged"]
+    assert texts[:2] == ["Adam", "SGD, 1 of 1 diverged"]
+
+
+def test_the_legend_says_what_the_band_is():
+    """As in Fig. 8, a band is a standard deviation, and not an interval."""
+    three, two = seeds("acprop", (0.5, 0.6, 0.7)), seeds("adam", (0.5, 0.6))
+    words = "band: ± one standard deviation over"
+    assert legend(records(three)) == ["ACProp", f"{words} 3 seeds"]
+    assert legend(records([*three, *two])) == ["ACProp", "Adam", f"{words} seeds"]
+
+
+def test_without_a_band_the_legend_speaks_of_none():
+    assert legend(records([run()])) == ["ACProp"]
+
+
+def test_panels_with_their_own_legends_say_it_too():
+    runs = [*seeds("acprop", (0.5, 0.6), lr=0.1), *seeds("adam", (0.5, 0.6), lr=0.2)]
+    for ax in figure(records(runs, axes=("lr",))).axes:
+        texts = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert texts[1:] == ["band: ± one standard deviation over 2 seeds"]
+
+
+def legend(panels):
+    (found,) = figure([from_json(to_json(panel)) for panel in panels]).legends
+    return [text.get_text() for text in found.get_texts()]
 
 
 def test_without_axes_validation_chooses_one_setting_for_each_optimizer():

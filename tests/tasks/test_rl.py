@@ -131,15 +131,17 @@ def test_only_what_is_held_is_drawn():
     assert set(replay.sample(100, seed=0).before.tolist()) == {7}
 
 
-def test_the_training_return_is_the_mean_over_the_episodes_of_the_epoch():
+def test_returns_are_means_over_the_episodes_of_the_epoch_and_of_the_run():
     """Counted once more, from what the environments said."""
     session, running, ended = begin(episode_limit=9), np.zeros(4), []
+    ever = []
     step = session.envs.step
 
     def spied(actions):
         moved = step(actions)
         np.add(running, moved.reward, out=running)
         ended.extend(running[moved.has_ended])
+        ever.extend(running[moved.has_ended])
         running[moved.has_ended] = 0
         return moved
 
@@ -148,6 +150,7 @@ def test_the_training_return_is_the_mean_over_the_episodes_of_the_epoch():
         losses = steps(session, 10)
         seen = session.evaluate()
         assert seen["train_return"] == pytest.approx(np.mean(ended))
+        assert seen["mean_return"] == pytest.approx(np.mean(ever))
         assert seen["train_loss"] == pytest.approx(np.mean(losses))
         ended.clear()
     assert seen["samples"] == 40
@@ -169,7 +172,7 @@ def test_evaluating_changes_nothing_and_is_the_same_for_every_seed():
 
 @pytest.mark.parametrize("n_steps", [0, 1, 8, 23])
 @pytest.mark.parametrize("name", ["acprop", "adamw", "sgd"])
-@pytest.mark.parametrize("env", ["four-rooms", "CartPole-v1"])
+@pytest.mark.parametrize("env", ["four-rooms", "CartPole-v1", "MiniGrid-FourRooms-v0"])
 def test_a_session_resumed_anywhere_has_the_same_bits(env, name, n_steps):
     """Through a file; after 23 steps the memory of 60 has gone round."""
     options = {"env": env, "epsilon": 0.3}
@@ -219,6 +222,8 @@ def test_the_task_says_what_it_is():
     assert task.settings.dataset is None
     pole = RLTask(RLSettings("CartPole-v1", steps_per_epoch=500))
     assert pole.source["CartPole-v1"]["origin"].startswith("gymnasium ")
+    grid = RLTask(RLSettings("MiniGrid-FourRooms-v0", episode_limit=100))
+    assert grid.source["MiniGrid-FourRooms-v0"]["origin"].startswith("minigrid ")
 
 
 def test_several_ranks_are_refused(monkeypatch):
@@ -244,6 +249,8 @@ BAD = {
     "epoch in which none ends has no return": {"episode_limit": 11},
     "env must end its episodes within 100000 moves, got CartPole-v1 with 100001; set "
     "episode_limit": {"env": "CartPole-v1", "episode_limit": 100_001},
+    "env must end its episodes within 100000 moves, got four-rooms with 100001; set "
+    "episode_limit": {"episode_limit": 100_001},
 }
 
 

@@ -8,7 +8,7 @@ import math
 import os
 import queue
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -90,7 +90,7 @@ def _prepare_worker(to_parent: Any) -> None:
     torch.set_num_threads(1)
 
 
-def _work(spec: RunSpec, root: str, study: str) -> _End:
+def _work(spec: RunSpec, root: str, studies: Mapping[str, str]) -> _End:
     from acprop.bench.run import in_words, run
     from acprop.bench.tasks import prepare
 
@@ -108,7 +108,7 @@ def _work(spec: RunSpec, root: str, study: str) -> _End:
             prepared.optimizer,
             resume=True,
             watcher=_Reporter(spec.id),
-            about={"study": study, "data": prepared.source},
+            about={"study": studies.get(spec.id, ""), "data": prepared.source},
         )
     except RunInUseError as error:
         return _End(RunStatus.ERROR, str(error))
@@ -132,12 +132,15 @@ def execute(
     specs: Iterable[RunSpec],
     root: Path,
     *,
-    study: str = "",
+    studies: Mapping[str, str] | None = None,
     jobs: int | None = None,
     on_progress: OnProgress | None = None,
     on_end: Callable[[Outcome], None] | None = None,
 ) -> list[Outcome]:
-    """Run them all, resuming what was begun; the outcomes in the order of the specs."""
+    """Run them all, resuming what was begun; the outcomes in the order of the specs.
+
+    studies: for a run's id the study that it is made for, which the run notes.
+    """
     unique = list({spec.id: spec for spec in specs}.values())
     outcomes: dict[str, Outcome] = {}
 
@@ -156,23 +159,21 @@ def execute(
         else:
             todo.append(spec)
     if todo:  # else no process is started
-        work = partial(_work, root=str(root), study=study)
+        work = partial(_work, root=str(root), studies=studies or {})
         _spread(work, todo, jobs or os.cpu_count() or 1, on_progress, note)
     return [outcomes[spec.id] for spec in unique]
 
 
-def execute_planned(
+def collect(
     planned: Sequence[PlannedRun],
+    outcomes: Iterable[Outcome],
     root: Path,
     *,
     study: str,
     scale: str,
-    jobs: int | None = None,
-    on_progress: OnProgress | None = None,
 ) -> Executed:
-    """Run the runs of a study."""
-    specs = [p.spec for p in planned]
-    outcomes = execute(specs, root, study=study, jobs=jobs, on_progress=on_progress)
+    """What became of a study's runs. outcomes: also those of other studies."""
+    ours = {p.spec.id for p in planned}
     records: dict[str, RunRecord] = {}
     for plan in planned:
         folder = Store(root).folder(plan.spec)
@@ -187,7 +188,7 @@ def execute_planned(
         o.spec.id: f"{o.spec.optimizer} {o.spec.settings} seed {o.spec.seed}: "
         f"{o.message or o.status.message}"
         for o in outcomes
-        if not o.status.is_result
+        if o.spec.id in ours and not o.status.is_result
     }
     return Executed(
         list(records.values()),

@@ -6,9 +6,11 @@
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.transforms import ScaledTranslation
 
 from acprop.records import Curves, Line
@@ -22,6 +24,8 @@ SYMLOG_DECADES = 6
 # Dashes drown in noise: lines that share a colour have marks here and there as well.
 MARKERS = ("", "o", "s", "^", "D")
 N_MARKERS = 8
+# Of bands; of the one in the legend, which stands for those of all colours.
+ALPHA, BAND = 0.18, "black"
 Look = dict[str, object]
 
 UNDER_THE_LABEL = 30  # points from the panel to its legend: ticks and label
@@ -39,9 +43,11 @@ def draw_curves(records: Sequence[Curves], title: str | None) -> Figure:
     for ax, record in zip(axes, records, strict=True):
         _draw_panel(ax, record, looks)
         if not is_shared:
-            _legend_under(ax, list({x.get_label(): x for x in ax.lines}.values()))
+            once = list({x.get_label(): x for x in ax.lines}.values())
+            _legend_under(ax, [*once, *_band_handles([record])])
     if is_shared:
-        legend_below(figure, [Line2D([], [], label=n, **looks[n]) for n in labels])  # pyright: ignore[reportArgumentType]
+        handles = [Line2D([], [], label=n, **looks[n]) for n in labels]  # pyright: ignore[reportArgumentType]
+        legend_below(figure, [*handles, *_band_handles(records)])
     if title is not None or len(records) > 1:
         figure.suptitle(records[0].name if title is None else title)
     return figure
@@ -113,7 +119,17 @@ def _draw_band(ax: Axes, line: Line, colour: str) -> None:
     """How far runs are apart; a NaN is a gap."""
     if line.low:
         ends = line.low, line.high
-        ax.fill_between(line.x, *ends, color=colour, alpha=0.18, linewidth=0)
+        ax.fill_between(line.x, *ends, color=colour, alpha=ALPHA, linewidth=0)
+
+
+def _band_handles(records: Sequence[Curves]) -> list[Patch]:
+    """A legend says what bands are, where any is drawn."""
+    words = dict.fromkeys(
+        record.band
+        for record in records
+        if record.band and any(np.isfinite(line.low).any() for line in record.lines)
+    )
+    return [Patch(color=BAND, alpha=ALPHA, linewidth=0, label=w) for w in words]
 
 
 def _spread(x: Sequence[float], scale: str) -> list[int]:
@@ -140,7 +156,7 @@ def _scale(ax: Axes, record: Curves) -> None:
         ax.yaxis.set_major_locator(symlog_ticks(threshold))
 
 
-def _legend_under(ax: Axes, handles: Sequence[Line2D]) -> None:
+def _legend_under(ax: Axes, handles: Sequence[Artist]) -> None:
     """Under the panel: on top of it, it would hide what it explains."""
     longest = max(len(str(handle.get_label())) for handle in handles)
     columns = min(len(handles), 3 if longest < 12 else 2 if longest < 24 else 1)

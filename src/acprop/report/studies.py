@@ -111,7 +111,17 @@ def _panel(
     asked = [*study.axes, *(name for name in varying(arms) if name in tasks)]
     lines = tuple(_line(arm, metric, _label(arm, asked, bare)) for arm in arms)
     about = {"scale": study.scale, "note": study.note}
-    return Curves(study.name, title, "epoch", label_of(metric), lines, about=about)
+    words = label_of(metric)
+    return Curves(
+        study.name, title, "epoch", words, lines, band=_band(arms), about=about
+    )
+
+
+def _band(arms: Sequence[Arm]) -> str:
+    """What a band is; arms that lost runs have fewer seeds than others."""
+    counts = {len(arm.done) for arm in arms}
+    seeds = f"{counts.pop()} seeds" if len(counts) == 1 else "seeds"
+    return f"band: ± one standard deviation over {seeds}"
 
 
 def _label(arm: Arm, asked: Sequence[str], bare: bool) -> str:

@@ -15,7 +15,7 @@ from acprop.records import FigureRecord, Verdict
 from acprop.report.page import Content, write_page
 from acprop.reproduce import claims, figures
 from acprop.reproduce.folder import JobFolder, open_folder
-from acprop.reproduce.studies import Datasets, StudyResult, run_among_others
+from acprop.reproduce.studies import StudyResult, run_together
 
 LAB = "lab"  # the part that is no study: claims and toy figures
 
@@ -67,11 +67,7 @@ def reproduce(
         if plan.has_lab:
             verdicts = claims.check_all(folder, n_jobs, bar)
             drawn = figures.draw_all(out / "figures", n_jobs, bar)
-        data = Datasets()
-        results = [
-            run_among_others(study, scale, folder.runs, data, n_jobs, bar)
-            for study in plan.studies
-        ]
+        results = run_together(plan.studies, scale, folder.runs, n_jobs, bar)
     page = write_page(
         out,
         Content(verdicts, drawn, [(r.study, r.runs) for r in results]),

@@ -1,11 +1,11 @@
-"""Run a study: fetch its data, run what has not been run, collect the records."""
+"""Run studies: fetch their data, run what has not been run, collect the records."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from acprop.bench.execute import execute_planned
+from acprop.bench.execute import Outcome, collect, execute
 from acprop.bench.studies import PlannedRun, Study
 from acprop.bench.tasks import dataset_of
 from acprop.progress import Bar
@@ -56,42 +56,76 @@ def run_study(
 ) -> StudyResult:
     """Run a study by itself; each run fetches its own data."""
     planned = study.planned(scale)
-    with Bar(study.name, len({p.spec.id for p in planned}), quiet=quiet) as bar:
-        done = execute_planned(
-            planned,
+    ids = {p.spec.id: study.name for p in planned}
+    with Bar(study.name, len(ids), quiet=quiet) as bar:
+        outcomes = execute(
+            [p.spec for p in planned],
             runs,
-            study=study.name,
-            scale=scale,
+            studies=ids,
             jobs=jobs,
             on_progress=bar.share,
         )
-    ids = [run.run for run in done.records]
-    record = study.record(scale, ids, done.missing)
-    return StudyResult(record, done.records, done.complaints)
+    return _result(_Part(study, planned, []), scale, runs, outcomes, Datasets())
 
 
-def run_among_others(
-    study: Study, scale: str, runs: Path, datasets: Datasets, jobs: int, bar: Bar
-) -> StudyResult:
-    """Run a study as a part of the main job: without its data, a run is left out."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A study, those of its runs whose data are there, and the others."""
+
+    study: Study
+    able: list[PlannedRun]
+    unable: list[PlannedRun]
+
+
+def run_together(
+    studies: Sequence[Study], scale: str, runs: Path, jobs: int, bar: Bar
+) -> list[StudyResult]:
+    """Run several studies as one; without its data, a run is left out.
+
+    The same workers do them all: no core waits for the last run of a study, and none
+    imports torch or hashes a dataset twice.
+    """
+    datasets = Datasets()
+    parts = [_part(study, scale, datasets, bar) for study in studies]
+    owners: dict[str, list[Study]] = {}
+    for part in parts:
+        for run in {p.spec.id for p in part.able}:
+            owners.setdefault(run, []).append(part.study)
+
+    def progress(run: str, share: float) -> None:
+        for study in owners[run]:
+            bar.show(study.name)
+            seconds = study.scale(scale).seconds
+            bar.share(f"{study.name} {run}", share, seconds)
+
+    outcomes = execute(
+        [p.spec for part in parts for p in part.able],
+        runs,
+        studies={run: those[0].name for run, those in owners.items()},
+        jobs=jobs,
+        on_progress=progress,
+    )
+    return [_result(part, scale, runs, outcomes, datasets) for part in parts]
+
+
+def _part(study: Study, scale: str, datasets: Datasets, bar: Bar) -> _Part:
     bar.show(study.name)
     planned = study.planned(scale)
     able = [p for p in planned if datasets.has(dataset_of(p.spec))]
-    seconds = study.scale(scale).seconds
-    bar.advance(seconds * (len(planned) - len({p.spec.id for p in able})))
-    done = execute_planned(
-        able,
-        runs,
-        study=study.name,
-        scale=scale,
-        jobs=jobs,
-        on_progress=lambda run, share: bar.share(f"{study.name} {run}", share, seconds),
-    )
-    unable = [p for p in planned if p not in able]
-    without = _without_data(unable, datasets)
+    left = len(planned) - len({p.spec.id for p in able})
+    bar.advance(study.scale(scale).seconds * left)
+    return _Part(study, able, [p for p in planned if p not in able])
+
+
+def _result(
+    part: _Part, scale: str, runs: Path, outcomes: Sequence[Outcome], datasets: Datasets
+) -> StudyResult:
+    study = part.study
+    done = collect(part.able, outcomes, runs, study=study.name, scale=scale)
+    without = _without_data(part.unable, datasets)
     ids = [run.run for run in done.records]
     record = study.record(scale, ids, [*without, *done.missing])
-    is_needed = not all(p.optional for p in unable)
+    is_needed = not all(p.optional for p in part.unable)
     complaints = [*done.complaints, *(without if is_needed else [])]
     return StudyResult(record, done.records, complaints)
 

@@ -61,7 +61,7 @@ class RLSettings:
     batch: int = 128
     memory: int = 20_000
     warm_up: int = 1000
-    discount: float = 0.9
+    discount: float = 0.95
     epsilon: float = 0.1
     epsilon_steps: int = 500
     target_every: int = 50
@@ -140,9 +140,8 @@ class RLTask:
     @property
     def source(self) -> dict[str, Any]:
         """Whose environment it is."""
-        name = self.settings.env
-        package = "acprop" if name == envs.FOUR_ROOMS else "gymnasium"
-        return {name: {"origin": f"{package} {version(package)}"}}
+        package = envs.package_of(self.settings.env)
+        return {self.settings.env: {"origin": f"{package} {version(package)}"}}
 
     def begin(self, seed: int, optimizer: OptimizerFactory) -> "RLSession":
         """Same seed: same weights, starts and luck for every optimizer."""
@@ -174,6 +173,8 @@ class RLSession:
         self.gained = torch.zeros(s.copies, dtype=torch.float64)
         # Of this epoch: loss, batches, returns, episodes, moves.
         self.sums = torch.zeros(5, dtype=torch.float64)
+        # Of the whole run: returns, episodes.
+        self.totals = torch.zeros(2, dtype=torch.float64)
 
     def scale_lr(self, factor: float) -> None:
         """Set the learning rates to `factor` times what they began with."""
@@ -235,10 +236,12 @@ class RLSession:
     def evaluate(self) -> Metrics:
         """What the epoch came to; greedy episodes judge, the test never chooses."""
         loss, n, gained, n_episodes, n_moves = map(float, self.sums)
+        self.totals += self.sums[2:4]
         self.sums.zero_()
         out = {
             "train_loss": loss / n,
             "train_return": gained / n_episodes,
+            "mean_return": float(self.totals[0] / self.totals[1]),
             "val_return": self._judge("val", self.settings.n_validation),
             "test_return": self._judge("test", self.settings.n_test),
             "samples": n_moves,
@@ -268,6 +271,7 @@ class RLSession:
             "n_moves": self.n_moves,
             "gained": self.gained.clone(),
             "sums": self.sums.clone(),
+            "totals": self.totals.clone(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -278,6 +282,7 @@ class RLSession:
         self.envs.load_state_dict(state["envs"])
         self.n_moves = state["n_moves"]
         self.gained, self.sums = state["gained"].clone(), state["sums"].clone()
+        self.totals = state["totals"].clone()
 
 
 def _measure(values: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -58,11 +58,13 @@ def play(copies, n_moves, first=0):
     return out
 
 
-@pytest.mark.parametrize("name", ["four-rooms", "CartPole-v1", four_rooms.NAME])
+@pytest.mark.parametrize(
+    "name", ["four-rooms", "CartPole-v1", four_rooms.NAME, "MiniGrid-FourRooms-v0"]
+)
 @pytest.mark.parametrize("n_moves", [0, 1, 13, 60])
 def test_copies_go_on_from_their_state_as_if_nothing_had_happened(name, n_moves):
     """CartPole falls after about 10 of these moves: several episodes have ended."""
-    whole, resumed = (make(name, 3, seed=7) for _ in range(2))
+    whole, resumed = (make(name, 3, seed=7, limit=50) for _ in range(2))
     play(whole, n_moves)
     resumed.load_state_dict(whole.state_dict())
     np.testing.assert_equal(resumed.observe(), whole.observe())
@@ -93,10 +95,21 @@ def test_numbers_that_do_not_begin_at_zero_are_counted_from_zero():
     assert copies.observe().tolist() == [0, 0]
 
 
+def test_the_four_rooms_of_minigrid_are_seen_as_a_picture():
+    """7 × 7 cells before the walker: kind, colour, state. Turning finds no goal."""
+    copies = make("MiniGrid-FourRooms-v0", 2, seed=0, limit=100)
+    assert (copies.n_values, copies.shape, copies.n_actions) == (None, (7, 7, 3), 7)
+    moves = play(copies, 100)
+    assert moves[-1][3].all()
+    assert not any(move[3].any() for move in moves[:-1])
+
+
 BAD = {
     "env must be four-rooms or registered in gymnasium, got 'five-rooms'": "five-rooms",
     "env must end its episodes, got acprop-test/Endless-v0, which has no limit; set "
     "episode_limit": "acprop-test/Endless-v0",
+    "env must end its episodes, got MiniGrid-FourRooms-v0, which has no limit; set "
+    "episode_limit": "MiniGrid-FourRooms-v0",
     "env must end its episodes within 100000 moves, got acprop-test/Long-v0 with "
     "1000000000; set episode_limit": "acprop-test/Long-v0",
     "env must be observed as a number or an array, got acprop-test/Words-v0 with "

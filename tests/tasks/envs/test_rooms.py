@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from acprop.tasks.envs import four_rooms, make, rooms
 
+ROOT = Path(__file__).parents[3]
 # Fig. 2 of Sutton, Precup and Singh (1999): the lower right room is smaller by a row.
 PICTURE = [
     "wwwwwwwwwwwww",
@@ -148,6 +151,13 @@ def test_the_picture_shows_walls_goal_and_walker():
     assert tuple(small[tuple(rooms.CELLS[cell])]) == four_rooms.WALKER
     floor = (small == four_rooms.FLOOR).all(-1)
     assert floor.sum() == 102
+
+
+def test_the_picture_of_the_documents_is_the_environments():
+    env = gymnasium.make(four_rooms.NAME, render_mode="rgb_array")
+    env.reset(seed=0)
+    with Image.open(ROOT / "docs/figures/four-rooms.png") as picture:
+        np.testing.assert_array_equal(np.asarray(picture), env.render())
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,20 @@ FLOATS = NDArray[np.float64]
 BOOLS = NDArray[np.bool_]
 
 
+# Whoever judges a policy waits for the end of an episode: it has to come.
+LONGEST = 100_000
+
+
+def ends_within(name: str, limit: int) -> int:
+    """The limit of an episode, if it is one that can be waited for."""
+    if limit > LONGEST:
+        raise ValueError(
+            f"env must end its episodes within {LONGEST} moves, got {name} with "
+            f"{limit}; set episode_limit"
+        )
+    return limit
+
+
 class Moved(NamedTuple):
     """What one move of every copy led to.
 

@@ -12,11 +12,8 @@ import torch
 from numpy.typing import NDArray
 
 from acprop import checks
-from acprop.tasks.envs.contract import INTS, Moved
+from acprop.tasks.envs.contract import INTS, Moved, ends_within
 from acprop.tasks.task import stream
-
-# Whoever judges a policy waits for the end of an episode: it has to come.
-LONGEST = 100_000
 
 
 @final
@@ -104,9 +101,14 @@ class GymEnvs:
             self.seen[i] = seen
 
 
+def package_of(name: str) -> str:
+    """The package that registers this environment."""
+    return "minigrid" if name.startswith("MiniGrid-") else "gymnasium"
+
+
 def _imported(name: str) -> Any:
-    """Gymnasium, and the package that registers this environment."""
-    package = "minigrid" if name.startswith("MiniGrid-") else "gymnasium"
+    """Gymnasium, after the package that registers this environment."""
+    package = package_of(name)
     try:
         import_module(package)
         return import_module("gymnasium")
@@ -129,18 +131,13 @@ def _limit(gymnasium: Any, name: str, limit: int | None) -> int:
             f"env must end its episodes, got {name}, which has no limit; set "
             "episode_limit"
         )
-    if limit > LONGEST:
-        raise ValueError(
-            f"env must end its episodes within {LONGEST} moves, got {name} with "
-            f"{limit}; set episode_limit"
-        )
-    return int(limit)
+    return ends_within(name, int(limit))
 
 
 def _made(gymnasium: Any, name: str, limit: int) -> Any:
     # The checker of gymnasium warns of what its own environments do.
     env = gymnasium.make(name, max_episode_steps=limit, disable_env_checker=True)
-    if name.startswith("MiniGrid-"):
+    if package_of(name) == "minigrid":
         # The picture of what the walker sees, without the mission in words.
         return import_module("minigrid.wrappers").ImgObsWrapper(env)
     return env

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from acprop import checks
-from acprop.tasks.envs.contract import BOOLS, FLOATS, INTS, Moved
+from acprop.tasks.envs.contract import BOOLS, FLOATS, INTS, Moved, ends_within
 from acprop.tasks.task import stream
 
 PLAN = """
@@ -76,7 +76,8 @@ class Rooms:
 
     def __init__(self, n: int, seed: int, limit: int | None = None) -> None:
         self.n, self.seed = checks.whole("n", n), seed
-        self.limit = EPISODE_LIMIT if limit is None else limit
+        asked = EPISODE_LIMIT if limit is None else limit
+        self.limit = ends_within("four-rooms", asked)
         self.n_moves = 0
         self.age: INTS = np.zeros(n, int)  # moves made in the running episode
         self.cell = start(self._chance()[0])
