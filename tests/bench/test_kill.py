@@ -26,6 +26,13 @@ RUNS = {
         "--task average=0.9 --task features=random --task n_validation=20 "
         "--task n_test=20 --task n_samples=20 --task n_train=500",
     ),
+    # Dropout's random numbers, the order of batches, weights that are remembered.
+    "translation": (
+        "nmt_ro_en",
+        "nmt/ro-en --task n_train=60 --task n_validation=10 --task n_test=10 "
+        "--task n_symbols=600 --task width=16 --task hidden=16 --task dropout=0.1 "
+        "--task average=2",
+    ),
     # Episodes of 5 moves: most kills hit one that is running.
     "rl": (
         None,
