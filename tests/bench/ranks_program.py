@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 import torch
+from ten_words import CORPUS
+from ten_words import SMALL as SENTENCES
 from torch import distributed
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.nn.functional import cross_entropy
@@ -20,6 +22,7 @@ from acprop.bench.optimizers import build
 from acprop.bench.run import digest, run
 from acprop.bench.spec import RunSpec
 from acprop.bench.store import Store
+from acprop.tasks import translation
 from acprop.tasks.language import LanguageSettings, LanguageTask
 from acprop.tasks.vision import VisionSettings, VisionTask
 
@@ -150,6 +153,20 @@ def language(folder):
     }
 
 
+def translated():
+    """Losses of two ranks, two pieces each, of batches whose rows they cannot halve."""
+    translation.load_corpus = lambda _: CORPUS
+    changes = {"dropout": 0.0, "accumulate": 2, "tokens": 60}
+    made = translation.settings({**SENTENCES, **changes})
+    session = translation.TranslationTask(made).begin(0, build("sgd", {"lr": 0.5}))
+    losses = [session.train_step()["loss"] for _ in range(20)]
+    return {
+        "losses": from_all(losses),
+        "seen": from_all(session.evaluate()),
+        "weights": from_all(digest(session.net.state_dict())),
+    }
+
+
 def refused():
     """What a rank hears that asks for what several ranks cannot do."""
     said = []
@@ -170,6 +187,7 @@ def main(folder):
             "batch_norm": batch_norm(),
             "pieces": pieces(),
             "language": language(folder),
+            "translated": translated(),
             "refused": from_all(refused()),
             "any_of": from_all([ranks.any_of(ranks.rank() == 1), ranks.any_of(False)]),
             "places": from_all([ranks.rank(), ranks.world(), ranks.is_first()]),

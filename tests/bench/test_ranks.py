@@ -10,9 +10,11 @@ import pytest
 
 from acprop import ranks
 from acprop.bench.optimizers import build
+from acprop.tasks import translation
 from acprop.tasks.language import LanguageSettings, LanguageTask
 from acprop.tasks.vision import VisionSettings, VisionTask
 
+from .ten_words import CORPUS, SMALL
 from .wide import ROUNDED, begin_wide
 
 HERE = Path(__file__).parent
@@ -166,6 +168,23 @@ def test_ranks_clip_the_gradient_of_the_whole_batch(report):
     assert len(set(seen["weights"])) == 1
     own = alone.evaluate()
     assert seen["seen"][0] == seen["seen"][1] == pytest.approx(own, rel=1e-5)
+
+
+def test_ranks_that_translate_have_the_losses_of_one_process(report, monkeypatch):
+    """Batches of few rows: some pieces are empty, all have unlike sums."""
+    monkeypatch.setattr(translation, "load_corpus", lambda _: CORPUS)
+    made = translation.settings({**SMALL, "dropout": 0.0, "tokens": 60})
+    alone = translation.TranslationTask(made).begin(0, build("sgd", {"lr": 0.5}))
+    rows = [len(alone.rows(step)) for step in range(20)]
+    assert min(rows) < 4 < max(rows)
+    losses = [alone.train_step()["loss"] for _ in range(20)]
+    seen = report["translated"]
+    first, second = seen["losses"]
+    assert first == second
+    assert first == pytest.approx(losses, rel=1e-4)
+    assert len(set(seen["weights"])) == 1
+    assert seen["seen"][0] == seen["seen"][1]
+    assert seen["seen"][0]["samples"] == sum(rows)
 
 
 def test_ranks_judge_one_network(report):

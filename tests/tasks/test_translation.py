@@ -12,52 +12,10 @@ from torch.nn.functional import cross_entropy
 from acprop.bench.optimizers import build
 from acprop.bench.run import digest
 from acprop.tasks import translation
-from acprop.tasks.data import Corpus
 from acprop.tasks.nets.transformer import PAD
 from acprop.tasks.translation import TranslationTask, settings
 
-# A language of ten words, and its translation word by word, in reverse order.
-WORDS = dict(
-    zip(
-        ["ba", "be", "bi", "bo", "bu", "da", "de", "di", "do", "du"],
-        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"],
-        strict=True,
-    )
-)
-SMALL = {
-    "corpus": "nmt-de-en",
-    "n_symbols": 330,
-    "layers": 1,
-    "width": 32,
-    "hidden": 32,
-    "heads": 2,
-    "dropout": 0.1,
-    "norm_first": True,
-    "tokens": 120,
-    "beam": 2,
-}
-
-
-def sentences(n, seed):
-    draw = torch.Generator().manual_seed(seed)
-    out = []
-    for _ in range(n):
-        picks = torch.randint(
-            10, (int(torch.randint(2, 7, (1,), generator=draw)),), generator=draw
-        )
-        words = [list(WORDS)[i] for i in picks.tolist()]
-        out.append((" ".join(words), " ".join(WORDS[w] for w in reversed(words))))
-    return out
-
-
-CORPUS = Corpus(
-    "nmt-de-en",
-    ("de", "en"),
-    train=sentences(200, 0),
-    val=sentences(12, 1),
-    test=sentences(15, 2),
-    source={"route": "test", "sha256": {"pairs": "0" * 64}},
-)
+from ..bench.ten_words import CORPUS, SMALL
 
 
 @pytest.fixture(autouse=True)
