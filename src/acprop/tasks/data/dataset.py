@@ -86,7 +86,7 @@ class Bitext:
 
     languages: tuple[str, str]
     origin: Talks | tuple[Package, ...]
-    recipe: int = 1
+    recipe: int = 2
 
     @property
     def members(self) -> tuple[str, ...]:

@@ -28,8 +28,9 @@ def test_a_chapter_that_is_counted_differently_is_left_out_whole():
     ]
 
 
-def test_words_in_brackets_lose_them():
-    english, german = books({1: ["that [it was] good"]}), books({1: ["daß es gut war"]})
+def test_words_in_brackets_lose_them_and_notes_go():
+    english = books({1: ["that [it was] good&lt;Written from Athens.&gt;"]})
+    german = books({1: ["daß es gut war"]})
     assert list(verses(english, german)) == [("that it was good", "daß es gut war")]
 
 

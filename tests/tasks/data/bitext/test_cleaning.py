@@ -64,6 +64,21 @@ UNFIT = {
     "unlike lengths": (f"{EN} {EN} {EN}", DE, "de"),
     "a format too few": (f"{EN}: %s", DE, "de"),
     "another format": (f"{EN}: %s", f"{DE}: %d", "de"),
+    "a sentence left in English": (
+        "Wrap the text on all sides. Use this icon.",
+        "Wrap the text on all sides. このアイコンは折り返しに使います。",
+        "ja",
+    ),
+    "how to call it": (
+        "%s [options] <the file> [now]",
+        "%s [Optionen] <die Datei>",
+        "de",
+    ),
+    "a table": (
+        "volume . . . . . set it or get it",
+        "Lautstärke . . . . es ist so",
+        "de",
+    ),
     "hardly a letter": ("0x%x 0x%x -> [%d] = { of it }", "0x%x 0x%x -> [%d] = {", "de"),
     "abbreviations": ("@E is a bad block in it", "@E ist ein defekter Block", "de"),
     "unreadable": (EN, f"{DE} \ufffd", "de"),

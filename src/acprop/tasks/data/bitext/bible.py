@@ -4,12 +4,14 @@ Chapters that the two count differently are left out whole: from the first verse
 one of them splits, all others would be paired wrongly.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from xml.etree import ElementTree
 
 from acprop.tasks.data.bitext.catalogs import Pair
 from acprop.tasks.data.dataset import DataError
 
+NOTE = re.compile(r"<[^<>]*>")
 Chapters = dict[tuple[str, str], list[str]]
 
 
@@ -31,8 +33,8 @@ def chapters(books: Mapping[str, bytes]) -> Chapters:
 
 
 def _text(verse: ElementTree.Element) -> str:
-    """The King James Version has words in brackets that the original has not."""
-    return "".join(verse.itertext()).replace("[", "").replace("]", "")
+    """Without the King James Version's [words of its own] and <notes on an epistle>."""
+    return NOTE.sub("", "".join(verse.itertext())).replace("[", "").replace("]", "")
 
 
 def verses(english: Mapping[str, bytes], other: Mapping[str, bytes]) -> Iterator[Pair]:

@@ -16,6 +16,8 @@ from acprop.tasks.data.bitext.languages import LANGUAGES, WORD, is_english
 
 SHORTEST, LONGEST = 4, 60  # words
 LEAST_LETTERS = 0.6  # of the characters that are not blank
+MOST_BRACKETS = 0.1  # "%s [options] <file>" is no sentence
+RUN = 5  # so many words one after another are no coincidence
 
 TAGS = (
     "a b big br code div em font h[1-6] i img kbd li ol p pre s small span strong sub "
@@ -66,6 +68,8 @@ MARKS = str.maketrans(
         "Ţ": "Ț",
     }
 )
+BRACKET = re.compile(r"[\[\]<>{}|\\]")
+DOTS = re.compile(r"(?: \.){3}")
 UNREADABLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff]")
 
 
@@ -139,14 +143,25 @@ def is_fit(english: str, other: str, language: str) -> bool:
         and low <= len(english) / len(other) <= high
         and not UNREADABLE.search(english + other)
         and not ABBREVIATION.search(english)
-        and min(map(_share_of_letters, (english, other))) >= LEAST_LETTERS
+        and not any(map(_is_syntax, (english, other)))
+        and not _is_half_translated(english, other)
         and Counter(PLACE.findall(english)) == Counter(PLACE.findall(other))
         and is_english(english)
         and LANGUAGES[language].is_it(other, words)
     )
 
 
-def _share_of_letters(text: str) -> float:
+def _is_syntax(text: str) -> bool:
+    """How a command is called, a table, a formula: few letters, many brackets."""
     text = PLACE.sub("", text)
-    visible = "".join(text.split())
-    return sum(map(len, WORD.findall(text))) / max(len(visible), 1)
+    visible = max(len("".join(text.split())), 1)
+    few = sum(map(len, WORD.findall(text))) < LEAST_LETTERS * visible
+    many = len(BRACKET.findall(text)) > MOST_BRACKETS * visible
+    return few or many or DOTS.search(text) is not None
+
+
+def _is_half_translated(english: str, other: str) -> bool:
+    """Does the other side say several English words in the same order?"""
+    ours, theirs = (WORD.findall(text.lower()) for text in (english, other))
+    runs = {tuple(ours[i : i + RUN]) for i in range(len(ours) - RUN + 1)}
+    return any(tuple(theirs[i : i + RUN]) in runs for i in range(len(theirs) - RUN + 1))
