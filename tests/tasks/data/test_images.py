@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from acprop.tasks.data import DataError, fetch, load, sets
-from acprop.tasks.data.images import moments
 from acprop.tasks.data.dataset import File
+from acprop.tasks.data.images import moments
 from acprop.tasks.data.sets import CIFAR100, MNIST
 
 from .tiny import BYTES, IMAGES, LABELS, OFFICIAL, sha256
