@@ -15,7 +15,12 @@ from acprop.records import FigureRecord, Verdict
 from acprop.report.page import Content, write_page
 from acprop.reproduce import claims, figures
 from acprop.reproduce.folder import JobFolder, open_folder
-from acprop.reproduce.studies import Datasets, StudyResult, run_among_others
+from acprop.reproduce.studies import (
+    Datasets,
+    StudyResult,
+    artifacts_of,
+    run_among_others,
+)
 
 LAB = "lab"  # the part that is no study: claims and toy figures
 NOT_BUILT = ("translation (Table 3): not built",)
@@ -75,7 +80,12 @@ def reproduce(
         ]
     page = write_page(
         out,
-        Content(verdicts, drawn, [(r.study, r.runs) for r in results]),
+        Content(
+            verdicts,
+            drawn,
+            [(r.study, r.runs) for r in results],
+            artifacts_of(folder.runs, results),
+        ),
         missing=[*(f"{part}: left out by --only" for part in plan.skipped), *NOT_BUILT],
         about={
             "scale": scale,
