@@ -50,6 +50,7 @@ perf: setup  ## speed, as ratios measured in one run
 	$(BIN)/python perf/sweep.py
 	$(BIN)/python perf/input.py
 	$(BIN)/python perf/rl.py
+	$(BIN)/python perf/features.py
 
 reproduce: setup  ## every claim, every toy figure, every study at smoke scale, and a page; ONLY=lab,… for some
 	$(BIN)/acprop reproduce --scale smoke $(if $(ONLY),--only $(ONLY))

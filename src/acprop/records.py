@@ -145,6 +145,32 @@ class Surface:
 
 
 @dataclass(frozen=True, slots=True)
+class Bar:
+    """One arm's final values: their mean, an interval around it, and each of them.
+
+    low and high are NaN where one value has no interval.
+    """
+
+    label: str
+    mean: float
+    low: float
+    high: float
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Final values of several arms in one panel."""
+
+    record: ClassVar[str] = "bars"
+    name: str
+    title: str
+    value_label: str
+    bars: tuple[Bar, ...]
+    about: Plain = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
 class FigureRecord:
     """What a figure is; the records that it shows follow it in its file.
 
@@ -224,6 +250,8 @@ class RunRecord:
     final           the last entry, and what selection needs
     data            where the bytes of each dataset came from
     message         more about the status, such as the text of an error
+    artifacts       names of files to look at, such as samples; they lie in the folder
+                    artifacts/RUN/ beside the file of records
     """
 
     record: ClassVar[str] = "run"
@@ -243,6 +271,7 @@ class RunRecord:
     machine: Plain
     data: Plain
     message: str = ""
+    artifacts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +281,7 @@ class StudyRecord:
     place    where the paper has it
     shows    "curves": metrics over epochs, one line for each arm;
              "heatmap": final accuracy over two settings, one panel for each optimizer;
+             "bars": the first metric at the end with a dot for each seed, then curves;
              "table": final metrics with spread
     axes     for a heat map its two settings; for curves the setting that tells arms
              of one optimizer apart, if any
@@ -265,7 +295,7 @@ class StudyRecord:
     title: str
     place: str
     scale: str
-    shows: Literal["curves", "heatmap", "table"]
+    shows: Literal["curves", "heatmap", "bars", "table"]
     axes: tuple[str, ...]
     metrics: tuple[str, ...]
     note: str
@@ -274,7 +304,7 @@ class StudyRecord:
 
 
 # What can be drawn, and all there is.
-Drawing = Region | Boundary | Curves | Surface
+Drawing = Region | Boundary | Curves | Surface | Bars
 Record = Drawing | FigureRecord | Verdict | RunRecord | StudyRecord
 _KINDS = {
     kind.record: kind
@@ -283,13 +313,14 @@ _KINDS = {
         Boundary,
         Curves,
         Surface,
+        Bars,
         FigureRecord,
         Verdict,
         RunRecord,
         StudyRecord,
     )
 }
-_PARTS = {"cells": Cell, "crossings": Crossing, "lines": Line}
+_PARTS = {"cells": Cell, "crossings": Crossing, "lines": Line, "bars": Bar}
 
 
 def to_json(record: Record) -> str:

@@ -1,7 +1,6 @@
-"""The GAN task: losses as printed, pairs of runs, resuming, samples, the distance."""
+"""The GAN task: pairs of runs, resuming, samples, the distance."""
 
 import io
-import math
 import re
 
 import pytest
@@ -15,10 +14,10 @@ from acprop.bench.spec import RunSpec
 from acprop.bench.store import RunFolder
 from acprop.records import RunStatus
 from acprop.tasks import gan
+from acprop.tasks.adversaries import KINDS, LOSSES
 from acprop.tasks.data import Images
-from acprop.tasks.features import features, real_gaussian
 from acprop.tasks.frechet import distance, fit
-from acprop.tasks.gan import KINDS, LOSSES, GanSettings, GanTask, settings
+from acprop.tasks.gan import GanSettings, GanTask, settings
 
 SMALL = {
     "width": 0.03,
@@ -74,30 +73,6 @@ def steps(session, n):
 
 def state(session):
     return digest(session.state_dict())
-
-
-def printed(kind, s, f):
-    """The table of the module's first docstring, one score at a time."""
-    mean = lambda values: sum(values) / len(values)  # noqa: E731
-    log1p_exp = lambda x: math.log(1 + math.exp(x))  # noqa: E731
-    mean_s, mean_f = mean(s), mean(f)
-    if kind == "dcgan":
-        d = mean([log1p_exp(-x) for x in s]) + mean([log1p_exp(x) for x in f])
-        return d, mean([log1p_exp(-x) for x in f])
-    if kind == "rlgan":
-        d = mean([log1p_exp(-(x - mean_f)) for x in s])
-        d += mean([log1p_exp(x - mean_s) for x in f])
-        g = mean([log1p_exp(-(x - mean_s)) for x in f])
-        return d, g + mean([log1p_exp(x - mean_f) for x in s])
-    d = mean([max(0, 1 - x) for x in s]) + mean([max(0, 1 + x) for x in f])
-    return d, -mean_f
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_losses_are_the_printed_ones(kind):
-    s, f = [0.3, -1.7, 2.5, 0.0], [-0.4, 1.2, -2.1, 0.9]
-    found = LOSSES[kind](torch.tensor(s), torch.tensor(f))
-    assert [x.item() for x in found] == pytest.approx(printed(kind, s, f), rel=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -221,6 +196,7 @@ def test_the_metrics_are_means_and_distances(task):
         assert found[f"train_{name}_loss"] == pytest.approx(mean)
     assert found["samples"] == 3 * 2 * 4
     ours = fit(made.features(session.samples(20)))
+    assert session.distances().items() <= found.items()
     for part, x in (("val", made.images.val_x), ("test", made.images.test_x)):
         expected = distance(fit(made.features(x)), ours)
         assert found[f"{part}_fd_random"] == pytest.approx(expected)
@@ -247,24 +223,6 @@ def test_the_distance_falls(task):
     first = session.evaluate()["test_fd_random"]
     steps(session, 120)
     assert session.evaluate()["test_fd_random"] < first / 2
-
-
-def test_a_real_set_is_measured_once(tmp_path, monkeypatch):
-    """Kept under a hash of images and network; other images have another file."""
-    measured = []
-    made = features("random")
-    counted = made._replace(net=torch.nn.Sequential(made.net))
-    counted.net.register_forward_hook(lambda *_: measured.append(1))
-    monkeypatch.setenv("ACPROP_DATA", str(tmp_path / "other"))
-    first = real_gaussian(counted, blobs(20, 3))
-    again = real_gaussian(counted, blobs(20, 3))
-    assert len(measured) == 1
-    assert torch.equal(first.mean, again.mean)
-    assert torch.equal(first.root, again.root)
-    real_gaussian(counted, blobs(20, 4))
-    real_gaussian(counted._replace(identity={"net": "another"}), blobs(20, 3))
-    assert len(measured) == 3
-    assert len(list((tmp_path / "other" / "features").glob("*.pt"))) == 3
 
 
 SPEC = RunSpec("gan", {"kind": "dcgan"}, "sgd", {}, epochs=2, seed=0)
@@ -303,6 +261,16 @@ def test_what_needs_a_graph_or_ranks_is_refused(task, monkeypatch):
         begin(task())
 
 
+def test_the_discriminator_may_have_a_width_of_its_own(task):
+    plain, wide = (
+        begin(task(discriminator_width=w)).discriminator.net for w in (None, 0.125)
+    )
+    n_plain, n_wide = (
+        sum(p.numel() for p in net.parameters()) for net in (plain, wide)
+    )
+    assert n_wide > 2 * n_plain
+
+
 def test_images_of_another_size_are_refused(task, monkeypatch):
     grey = images()
     small = type(grey)(
@@ -316,8 +284,11 @@ def test_images_of_another_size_are_refused(task, monkeypatch):
 
 BAD = {
     "kind must be one of dcgan, rlgan, sngan, sagan, got 'wgan'": {"kind": "wgan"},
-    "features must be one of lite0, random, got 'vgg'": {"features": "vgg"},
+    "features must be one of lite0, lite0_80, resnet50, inception, random, got 'vgg'": {
+        "features": "vgg"
+    },
     "width must be finite and above 0, got 0": {"width": 0},
+    "width must be finite and above 0, got -1": {"discriminator_width": -1},
     "batch must be 1 or more, got 0": {"batch": 0},
     "latent must be a whole number, got 8.0": {"latent": 8.0},
     "n_discriminator must be 1 or more, got 0": {"n_discriminator": 0},

@@ -128,6 +128,11 @@ class RunFolder:
         for name, content in contents.items():
             files.write(self.path / "artifacts" / name, content)
 
+    def artifacts(self) -> tuple[str, ...]:
+        """The names of those files."""
+        folder = self.path / "artifacts"
+        return tuple(sorted(path.name for path in folder.glob("[!.]*")))
+
     def save(self, state: Plain) -> None:
         """Write a checkpoint."""
         with files.replacing(self.path / "checkpoint.pt") as file:
@@ -179,6 +184,7 @@ class RunFolder:
             machine=known.get("machine", {}),
             data=known.get("data", {}),
             message=known.get("message", ""),
+            artifacts=self.artifacts(),
         )
 
     def _write_run(self, value: Plain) -> None:

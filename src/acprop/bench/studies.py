@@ -52,6 +52,7 @@ class Scale(_Strict):
     """note: how this differs from the paper. seconds: of one run, on one core.
 
     grid: replaces the values of an arm's grid where it names the same setting.
+    metrics: what is shown at this scale, where it differs from the study's.
     """
 
     note: str
@@ -61,6 +62,7 @@ class Scale(_Strict):
     task_settings: Plain = Field(default_factory=dict)
     schedule: Plain = Field(default_factory=dict)
     grid: dict[str, list[Any]] = Field(default_factory=dict)
+    metrics: list[str] = Field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class Study(_Strict):
     title: str
     place: str
     task: str
-    shows: Literal["curves", "heatmap", "table"]
+    shows: Literal["curves", "heatmap", "bars", "table"]
     axes: list[str] = Field(default_factory=list)
     metrics: list[str]
     task_settings: Plain
@@ -155,7 +157,7 @@ class Study(_Strict):
             scale=scale,
             shows=self.shows,
             axes=tuple(self.axes),
-            metrics=tuple(self.metrics),
+            metrics=tuple(self.scale(scale).metrics or self.metrics),
             note=self.scale(scale).note,
             runs=tuple(runs),
             missing=tuple(missing),

@@ -8,7 +8,7 @@ import typer
 
 from acprop import checks
 from acprop.cli import show, stopping
-from acprop.records import RunStatus, to_json, write
+from acprop.records import RunStatus, to_json
 
 if TYPE_CHECKING:
     from acprop.reproduce.runs import RunResult
@@ -128,14 +128,14 @@ def study(
     """All runs of a study; what is done already is not done again."""
     with stopping.saying("stopped; run it again and it continues where it was"):
         from acprop.bench.studies import study_folder
-        from acprop.reproduce.studies import run_study
+        from acprop.reproduce.studies import keep, run_study
 
         if jobs is not None:
             checks.whole("jobs", jobs)
         found = study_folder().study(name)
         result = run_study(found, scale, runs, jobs=jobs, quiet=json)
         if out is not None:
-            write(out, result.records)
+            keep(result, runs, out)
         if json:
             for record in result.records:
                 typer.echo(to_json(record))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from acprop.records import (
+    Bars,
     Boundary,
     Curves,
     Drawing,
@@ -22,12 +23,17 @@ from acprop.records import (
     read,
 )
 
+ARTIFACTS = "artifacts"  # the folder beside a file of records
 StudyKey = tuple[str, str]  # name and scale
 
 
 @dataclass(slots=True)
 class Collected:
-    """What was found, in the order of the files; notes: what a reader should know."""
+    """What was found, in the order of the files.
+
+    artifacts: the folder of a run's files to look at, for each that has one.
+    notes: what a reader should know.
+    """
 
     files: list[Path]
     verdicts: list[Verdict] = field(default_factory=list[Verdict])
@@ -37,6 +43,7 @@ class Collected:
     studies: list[tuple[StudyRecord, list[RunRecord]]] = field(
         default_factory=list[tuple[StudyRecord, list[RunRecord]]]
     )
+    artifacts: dict[str, Path] = field(default_factory=dict[str, Path])
     notes: list[str] = field(default_factory=list[str])
 
 
@@ -48,7 +55,19 @@ def collect(paths: Sequence[Path]) -> Collected:
     _add_verdicts(found, contents)
     _add_figures(found, contents)
     _add_studies(found, records)
+    found.artifacts = _artifacts(contents)
     return found
+
+
+def _artifacts(contents: list[tuple[Path, list[Record]]]) -> dict[str, Path]:
+    """Beside the file that has the run."""
+    places = {
+        record.run: path.parent / ARTIFACTS / record.run
+        for path, records in contents
+        for record in records
+        if isinstance(record, RunRecord) and record.artifacts
+    }
+    return {run: place for run, place in places.items() if place.is_dir()}
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
@@ -101,7 +120,7 @@ def _add_figures(found: Collected, contents: list[tuple[Path, list[Record]]]) ->
                 about = record
                 known[about.name] = about, []
             elif about is not None and isinstance(
-                record, Region | Boundary | Curves | Surface
+                record, Region | Boundary | Curves | Surface | Bars
             ):
                 known[about.name][1].append(record)
     found.figures = list(known.values())

@@ -4,6 +4,7 @@
     boundaries alone                       the same plane, empty
     curves, surfaces                       one panel each
     surfaces of runs, with n_runs           heat maps with numbers, one panel each
+    bars                                   final values with a dot for each seed
 
 The same records give the same bytes.
 """
@@ -15,7 +16,16 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from acprop import files
-from acprop.records import Boundary, Curves, FigureRecord, Record, Region, Surface
+from acprop.records import (
+    Bars,
+    Boundary,
+    Curves,
+    FigureRecord,
+    Record,
+    Region,
+    Surface,
+)
+from acprop.report.bars import draw_bars
 from acprop.report.curves import draw_curves
 from acprop.report.heatmaps import draw_heatmaps
 from acprop.report.regions import draw_regions
@@ -71,6 +81,7 @@ def _figure(records: Sequence[Record], title: str | None) -> Figure:
     boundaries = [r for r in records if isinstance(r, Boundary)]
     curves = [r for r in records if isinstance(r, Curves)]
     surfaces = [r for r in records if isinstance(r, Surface)]
+    bars = [r for r in records if isinstance(r, Bars)]
     n = len(records)
     if n and len(regions) + len(boundaries) == n:
         return draw_regions(regions, boundaries, title)
@@ -80,8 +91,10 @@ def _figure(records: Sequence[Record], title: str | None) -> Figure:
         return draw_heatmaps(surfaces, title)
     if n and len(surfaces) == n:
         return draw_surfaces(surfaces, title)
+    if n and len(bars) == n:
+        return draw_bars(bars, title)
     kinds = ", ".join(dict.fromkeys(r.record for r in records)) or "none"
     raise ValueError(
-        "records must be regions and boundaries, or curves, or surfaces, "
+        "records must be regions and boundaries, or curves, surfaces or bars, "
         f"got {kinds}; draw each kind on its own"
     )

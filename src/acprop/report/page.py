@@ -7,13 +7,14 @@ which lie beside it; the same records give the same bytes.
     out/verdicts.jsonl        the claims
     out/figures/NAME.png      the toy figures, which are drawn before
     out/studies/NAME.jsonl    a study, its runs, and what its figure shows
-    out/studies/NAME.svg      the figure of a study
+    out/studies/NAME.svg      the figure of a study; a second kind, NAME-KIND.svg
+    out/studies/artifacts/    pictures that its runs left behind
 """
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -24,6 +25,7 @@ from acprop import files
 from acprop.records import (
     KINDS,
     FigureRecord,
+    Record,
     RunRecord,
     RunStatus,
     StudyRecord,
@@ -32,6 +34,7 @@ from acprop.records import (
     write,
 )
 from acprop.report.figures import draw
+from acprop.report.gallery import Gallery, build_gallery
 from acprop.report.metrics import label_of
 from acprop.report.studies import gather, study_figures
 from acprop.report.tables import Table, study_sentence, study_table
@@ -43,11 +46,15 @@ VERDICTS = ("fails", "undecided", "holds")
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Everything that a page shows; a figure is in figures/NAME.png below it."""
+    """Everything that a page shows; a figure is in figures/NAME.png below it.
+
+    artifacts: the folder of a run's files to look at, for each that has one.
+    """
 
     verdicts: Sequence[Verdict]
     figures: Sequence[FigureRecord]
     studies: Sequence[tuple[StudyRecord, Sequence[RunRecord]]]
+    artifacts: Mapping[str, Path] = field(default_factory=dict[str, Path])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +67,21 @@ class PageFigure:
 
 
 @dataclass(frozen=True, slots=True)
+class _StudyFigure:
+    """kind: of the records that it shows."""
+
+    path: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Study:
-    """A study as the page shows it; records and figure relative to the page."""
+    """A study as the page shows it; records and figures relative to the page."""
 
     record: StudyRecord
     key: str
-    figure: str
+    figures: tuple[_StudyFigure, ...]
+    gallery: Gallery
     records: str
     sentence: str
     table: Table
@@ -106,7 +122,9 @@ def write_page(
     shown = [figure for figure in figures if figure.picture]
     lost = [figure.about for figure in figures if not figure.picture]
     absent = [*missing, *(f"figure {f.name} ({f.place}): no file" for f in lost)]
-    prepared = [_prepare(out, study, runs) for study, runs in content.studies]
+    prepared = [
+        _prepare(out, study, runs, content.artifacts) for study, runs in content.studies
+    ]
     if verdicts:
         write(out / "verdicts.jsonl", verdicts)
     text = (
@@ -140,24 +158,25 @@ def _environment() -> Environment:
     return made
 
 
-def _prepare(out: Path, study: StudyRecord, runs: Sequence[RunRecord]) -> _Study:
+def _prepare(
+    out: Path,
+    study: StudyRecord,
+    runs: Sequence[RunRecord],
+    artifacts: Mapping[str, Path],
+) -> _Study:
     """Write a study's records, then draw from what was written."""
     key = _key(f"{study.name}-{study.scale}")
     path = out / "studies" / f"{key}.jsonl"
     found = gather(study, runs)
-    drawn = study_figures(found)
-    write(path, [study, *found.runs, *drawn])
-    figure = f"studies/{key}.svg" if drawn else ""
-    if drawn:
-        kept = [r for r in read(path) if not isinstance(r, StudyRecord | RunRecord)]
-        draw(kept, out / figure, title=f"{study.title} ({study.scale} scale)")
+    write(path, [study, *found.runs, *study_figures(found)])
     table = study_table(found)
     lost = len(set(study.runs)) - len(found.runs)
     gone = [f"{lost} of {len(study.runs)} runs have no record"] if lost else []
     return _Study(
         record=study,
         key=key,
-        figure=figure,
+        figures=_draw(out, key, study),
+        gallery=build_gallery(out, found, artifacts),
         records=f"studies/{key}.jsonl",
         sentence=study_sentence(found),
         table=table,
@@ -172,6 +191,21 @@ def _prepare(out: Path, study: StudyRecord, runs: Sequence[RunRecord]) -> _Study
         missing=tuple(f"{study.title}: {why}" for why in (*study.missing, *gone)),
         messages=_messages(found.runs),
     )
+
+
+def _draw(out: Path, key: str, study: StudyRecord) -> tuple[_StudyFigure, ...]:
+    """One figure for each kind of record, from the file that was written."""
+    kinds: dict[str, list[Record]] = {}
+    for record in read(out / "studies" / f"{key}.jsonl"):
+        if not isinstance(record, StudyRecord | RunRecord):
+            kinds.setdefault(record.record, []).append(record)
+    made: list[_StudyFigure] = []
+    for kind, records in kinds.items():
+        name = f"{key}-{kind}" if made else key
+        place = f"studies/{name}.svg"
+        draw(records, out / place, title=f"{study.title} ({study.scale} scale)")
+        made.append(_StudyFigure(place, kind))
+    return tuple(made)
 
 
 def _messages(runs: Sequence[RunRecord]) -> tuple[str, ...]:

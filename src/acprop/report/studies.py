@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from acprop.plain import canonical
-from acprop.records import Curves, Line, RunRecord, StudyRecord, Surface
+from acprop.records import Bar, Bars, Curves, Line, RunRecord, StudyRecord, Surface
 from acprop.report.metrics import is_share, label_of, shown_value
 from acprop.report.statistics import (
     Arm,
@@ -26,7 +26,7 @@ from acprop.report.statistics import (
 )
 from acprop.report.style import LOG_SPAN, display
 
-__all__ = ["StudyRuns", "gather", "shown_arms", "study_figures"]
+__all__ = ["StudyRuns", "arm_names", "gather", "shown_arms", "study_figures"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +62,41 @@ def shown_arms(arms: Sequence[Arm], axes: Sequence[str]) -> list[Arm]:
     return [_preferred(group) for group in groups.values()]
 
 
-def study_figures(found: StudyRuns) -> list[Curves] | list[Surface]:
+def arm_names(study: StudyRecord, arms: Sequence[Arm]) -> list[str]:
+    """Each arm in words that tell it from the others."""
+    tasks = {name for arm in arms for name in arm.conditions}
+    asked = [*study.axes, *(name for name in varying(arms) if name in tasks)]
+    return [_label(arm, asked, bare=False) for arm in arms]
+
+
+def study_figures(found: StudyRuns) -> list[Curves | Surface | Bars]:
     """What the study shows; empty if no run has anything to show, or for a table.
 
     A line's band is mean ∓ std at each x; panels of one metric have the same range.
     """
     study = found.study
-    if study.shows == "curves":
-        return _curves(study, shown_arms(found.arms, study.axes))
-    return _surfaces(study, found.arms) if study.shows == "heatmap" else []
+    if study.shows == "heatmap":
+        return [*_surfaces(study, found.arms)]
+    if study.shows == "table":
+        return []
+    shown = shown_arms(found.arms, study.axes)
+    bars = _bars(study, shown) if study.shows == "bars" else []
+    return [*bars, *_curves(study, shown)]
+
+
+def _bars(study: StudyRecord, arms: Sequence[Arm]) -> list[Bars]:
+    """The first metric at the end; an arm without a value has no bar."""
+    metric = study.metrics[0]
+    bars: list[Bar] = []
+    for arm, name in zip(arms, arm_names(study, arms), strict=True):
+        ends = [shown_value(metric, value_of(run, metric)) for run in arm.done]
+        values = tuple(value for value in ends if math.isfinite(value))
+        if values:
+            seen = spread(values)
+            bars.append(Bar(name, seen.mean, seen.low, seen.high, values))
+    about = {"scale": study.scale, "note": study.note}
+    label = label_of(metric)
+    return [Bars(study.name, label, label, tuple(bars), about)] if bars else []
 
 
 def _preferred(group: Sequence[Arm]) -> Arm:

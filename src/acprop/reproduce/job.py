@@ -15,7 +15,7 @@ from acprop.records import FigureRecord, Verdict
 from acprop.report.page import Content, write_page
 from acprop.reproduce import claims, figures
 from acprop.reproduce.folder import JobFolder, open_folder
-from acprop.reproduce.studies import StudyResult, run_together
+from acprop.reproduce.studies import StudyResult, artifacts_of, run_together
 
 LAB = "lab"  # the part that is no study: claims and toy figures
 
@@ -70,7 +70,12 @@ def reproduce(
         results = run_together(plan.studies, scale, folder.runs, n_jobs, bar)
     page = write_page(
         out,
-        Content(verdicts, drawn, [(r.study, r.runs) for r in results]),
+        Content(
+            verdicts,
+            drawn,
+            [(r.study, r.runs) for r in results],
+            artifacts_of(folder.runs, results),
+        ),
         missing=[f"{part}: left out by --only" for part in plan.skipped],
         about={
             "scale": scale,

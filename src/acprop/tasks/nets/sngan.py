@@ -14,7 +14,8 @@ product of its features with a vector of the image's class (Miyato & Koyama 2018
 
 Every weight of the discriminator is divided by its largest singular value. SAGAN (Zhang
 et al. 2019) does so in the generator too, and has one attention in each network, where
-the map is 16×16. Weights are Xavier's, biases 0.
+the map is 16×16. Weights are Xavier's, in SNGAN with a gain of √2 for the 3×3 kernels
+of a block; biases are 0. BatchNorm's ε is that of each paper's own code.
 """
 
 from typing import Any, final
@@ -26,6 +27,10 @@ from torch.nn.utils.parametrizations import spectral_norm
 
 from acprop.tasks.nets.attention import SelfAttention
 from acprop.tasks.nets.plan import channels
+
+EPS = 2e-5  # Chainer's, in which SNGAN was written
+EPS_ATTENTIVE = 1e-5
+SQRT2 = 2**0.5
 
 
 @final
@@ -43,11 +48,12 @@ class ResGenerator(nn.Module):
         super().__init__()
         self.n_channels = n = channels(256, width)
         self.first = nn.Linear(latent, n * 16)
-        self.blocks = nn.ModuleList(_UpBlock(n, n_classes) for _ in range(3))
+        eps = EPS_ATTENTIVE if attentive else EPS
+        self.blocks = nn.ModuleList(_UpBlock(n, n_classes, eps) for _ in range(3))
         self.attention = SelfAttention(n) if attentive else nn.Identity()
-        self.norm = nn.BatchNorm2d(n)
+        self.norm = nn.BatchNorm2d(n, eps)
         self.last = nn.Conv2d(n, 3, 3, padding=1)
-        _initialise(self, spectral=attentive)
+        _initialise(self, gain=1.0 if attentive else SQRT2, spectral=attentive)
 
     def forward(self, z: Tensor, labels: Tensor) -> Tensor:
         """Images [n, 3, 32, 32]."""
@@ -75,7 +81,7 @@ class ResDiscriminator(nn.Module):
         self.attention = SelfAttention(n) if attentive else nn.Identity()
         self.score = nn.Linear(n, 1)
         self.classes = nn.Embedding(n_classes, n)
-        _initialise(self, spectral=True)
+        _initialise(self, gain=1.0 if attentive else SQRT2, spectral=True)
 
     def forward(self, images: Tensor, labels: Tensor) -> Tensor:
         """Scores [n]."""
@@ -92,9 +98,9 @@ class ResDiscriminator(nn.Module):
 class ConditionalNorm(nn.Module):
     """BatchNorm whose scale and shift are those of an image's class."""
 
-    def __init__(self, n: int, n_classes: int) -> None:
+    def __init__(self, n: int, n_classes: int, eps: float) -> None:
         super().__init__()
-        self.norm = nn.BatchNorm2d(n, affine=False)
+        self.norm = nn.BatchNorm2d(n, eps, affine=False)
         self.scale = nn.Embedding(n_classes, n)
         self.shift = nn.Embedding(n_classes, n)
 
@@ -105,11 +111,11 @@ class ConditionalNorm(nn.Module):
 
 @final
 class _UpBlock(nn.Module):
-    def __init__(self, n: int, n_classes: int) -> None:
+    def __init__(self, n: int, n_classes: int, eps: float) -> None:
         super().__init__()
-        self.norm1 = ConditionalNorm(n, n_classes)
+        self.norm1 = ConditionalNorm(n, n_classes, eps)
         self.conv1 = nn.Conv2d(n, n, 3, padding=1)
-        self.norm2 = ConditionalNorm(n, n_classes)
+        self.norm2 = ConditionalNorm(n, n_classes, eps)
         self.conv2 = nn.Conv2d(n, n, 3, padding=1)
         self.shortcut = nn.Conv2d(n, n, 1)
 
@@ -145,22 +151,20 @@ def _doubled(x: Tensor) -> Tensor:
     return interpolate(x, scale_factor=2, mode="nearest")
 
 
-def _initialise(net: nn.Module, *, spectral: bool) -> None:
-    """Draw every weight, and divide by singular values where asked for."""
-    per_class = {
-        id(e)
-        for m in net.modules()
-        if isinstance(m, ConditionalNorm)
-        for e in (m.scale, m.shift)
-    }
-    for module in list(net.modules()):
+def _initialise(net: nn.Module, *, gain: float, spectral: bool) -> None:
+    """Draw every weight, and divide by singular values where asked for.
+
+    gain: of the 3×3 kernels in blocks.
+    """
+    for name, module in list(net.named_modules()):
         if isinstance(module, ConditionalNorm):
             nn.init.ones_(module.scale.weight)
             nn.init.zeros_(module.shift.weight)
         elif isinstance(module, nn.Conv2d | nn.Linear | nn.Embedding):
-            if id(module) in per_class:
+            if name.endswith((".scale", ".shift")):  # of a class
                 continue
-            nn.init.xavier_uniform_(module.weight)
+            is_inner = name.endswith((".conv1", ".conv2"))
+            nn.init.xavier_uniform_(module.weight, gain if is_inner else 1.0)
             bias: Any = getattr(module, "bias", None)
             if bias is not None:
                 nn.init.zeros_(bias)
