@@ -117,7 +117,8 @@ class Attention(nn.Module):
         return KeysValues(self._split(self.keys(x)), self._split(self.values(x)))
 
     def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
+        rows, time, width = x.shape
+        return x.view(rows, time, self.heads, width // self.heads).transpose(1, 2)
 
 
 class _Layer(nn.Module):
