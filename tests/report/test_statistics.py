@@ -166,7 +166,8 @@ def test_the_selection_metric_is_accuracy_if_there_is_one():
     assert selection_metric([only]) == "val_loss"
     text = replace(run(), final={"val_bits_per_byte": 1.4, "val_loss": 1.0})
     assert selection_metric([text]) == "val_loss"
-    assert selection_metric([replace(run(), final={"val_bleu": 1.0})]) == "val_bleu"
+    translated = replace(run(), final={"val_bleu": 9.0, "val_loss": 1.0})
+    assert selection_metric([translated]) == "val_bleu"
     assert selection_metric([replace(run(), final={})]) is None
 
 

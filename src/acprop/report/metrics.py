@@ -4,8 +4,7 @@ Names are train_loss, val_accuracy, test_loss …: the part of the data, then th
 """
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection
 
 # A metric is better when higher unless its name has one of these words.
 LOWER_IS_BETTER = (
@@ -47,7 +46,7 @@ def value_words(metric: str, value: float, places: int) -> str:
     return f"{value:.{places}%}" if is_share(metric) else f"{value:.4f}"
 
 
-def judged_by(entry: Mapping[str, Any], part: str) -> str:
+def judged_by(entry: Collection[str], part: str) -> str:
     """What judges a run on "val" or "test": accuracy, else BLEU, the loss, another."""
     first = (f"{part}_{name}" for name in ("accuracy", "bleu", "loss"))
     known = (*first, *sorted(entry))

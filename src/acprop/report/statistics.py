@@ -23,7 +23,7 @@ import numpy as np
 from acprop.intervals import half_width
 from acprop.plain import Plain, canonical
 from acprop.records import RunRecord, RunStatus
-from acprop.report.metrics import is_higher_better
+from acprop.report.metrics import is_higher_better, judged_by
 from acprop.report.style import display
 
 __all__ = [
@@ -166,10 +166,9 @@ def compare(arm: Arm, reference: Arm, metric: str) -> Difference:
 
 
 def selection_metric(runs: Iterable[RunRecord]) -> str | None:
-    """The validation metric of these runs: accuracy, else the loss, else another."""
+    """The validation metric that judges these runs."""
     names = {name for run in runs for name in run.final if name.startswith("val_")}
-    preferred = [name for name in ("val_accuracy", "val_loss") if name in names]
-    return (preferred or sorted(names) or [None])[0]
+    return judged_by(names, "val") if names else None
 
 
 def best(arms: Sequence[Arm], metric: str) -> Arm:
