@@ -205,4 +205,5 @@ def by_hand(data: Dataset) -> str:
     """What a folder must contain, in words."""
     files = ", ".join(data.members)
     packed = " (or .gz)" if data.form == "idx" else ""
-    return " nor ".join([files + packed, *(a.file for a in _whole(data))])
+    archives = dict.fromkeys(a.file for a in _whole(data))  # several hosts, one name
+    return " nor ".join([files + packed, *archives])
