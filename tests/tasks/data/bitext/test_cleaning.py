@@ -82,7 +82,8 @@ UNFIT = {
     "hardly a letter": ("0x%x 0x%x -> [%d] = { of it }", "0x%x 0x%x -> [%d] = {", "de"),
     "abbreviations": ("@E is a bad block in it", "@E ist ein defekter Block", "de"),
     "unreadable": (EN, f"{DE} \ufffd", "de"),
-    "the wrong script": (EN, DE, "ja"),
+    "another language": (f"{EN} here", DE, "ja"),
+    "numbers": ("1024 / 768 = 4 : 3 in it", "1024 / 768 = 4 : 3 ist es", "de"),
     "the other side is none": (EN, "", "de"),
     "English is no English": (DE, f"{DE} hier", "de"),
     "a Japanese English": (

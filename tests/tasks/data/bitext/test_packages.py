@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -107,6 +108,18 @@ def test_a_broken_package_is_named_and_nothing_is_left(debs, cache):
     path.write_bytes(path.read_bytes()[:300])
     assert f"{path.name} must be a whole package" in refusal(folder=debs)
     assert not (cache / "words").exists()
+    assert hidden(cache) == []
+
+
+def test_a_package_whose_bytes_never_change_is_compared(
+    debs, cache, monkeypatch, words
+):
+    """The Bibles of npm have one version; another file of that name is not it."""
+    one, two = words.bitext.origin
+    two = replace(two, archive=replace(two.archive, sha256="0" * 64))
+    bitext = replace(words.bitext, origin=(one, two))
+    monkeypatch.setitem(sets.SETS, "words", replace(words, bitext=bitext))
+    assert "two_1.0_all.deb must have sha256 000000000000…, got" in refusal(folder=debs)
     assert hidden(cache) == []
 
 

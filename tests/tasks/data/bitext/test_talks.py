@@ -3,13 +3,17 @@
 import gzip
 import io
 import tarfile
+import threading
+from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from acprop.tasks.data import DataError, fetch, load_corpus, source_of, verify
+from acprop.tasks.data import DataError, fetch, load_corpus, sets, source_of, verify
 from acprop.tasks.data.sets import describe
 
-from ..tiny import hidden, tgz
+from ..tiny import hidden, sha256, tgz
 
 N = 50
 WORDS = [
@@ -107,6 +111,41 @@ def test_iwslt14_is_read_as_fairseq_prepares_it(folder):
     ]
     assert source_of("iwslt14-de-en")["archives"][0]["file"] == "de-en.tgz"
     assert verify("iwslt14-de-en") == []
+
+
+@pytest.fixture
+def served(folder, monkeypatch):
+    """The folder as the official address of IWSLT14."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
+    run = partial(server.serve_forever, poll_interval=0.01)
+    thread = threading.Thread(target=run)
+    thread.start()
+    data = describe("iwslt14-de-en")
+    address = f"http://127.0.0.1:{server.server_port}/"
+    official = (replace(data.official[0], address=address),)
+    monkeypatch.setitem(sets.SETS, data.name, replace(data, official=official))
+    yield folder
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_an_archive_is_downloaded_and_its_hash_recorded(served):
+    give(served, "de-en.tgz", iwslt14())
+    fetch("iwslt14-de-en")
+    source = source_of("iwslt14-de-en")
+    assert source["route"] == "official"
+    assert source["archives"] == [
+        {"file": "de-en.tgz", "sha256": sha256(tgz(iwslt14()))}
+    ]
+    assert len(load_corpus("iwslt14-de-en").test) == 15
 
 
 def test_an_archive_that_was_unpacked_will_do(folder):
