@@ -16,7 +16,7 @@ def test_what_is_here_is_said_with_its_version():
     result = CliRunner().invoke(app, ["doctor"])
     assert result.exit_code == 0, result.output
     assert f"✓ torch: {metadata.version('torch')}" in result.output
-    assert "studies: 19 found" in result.output
+    assert "studies: 27 found" in result.output
 
 
 def test_what_is_missing_is_said_with_the_command_that_adds_it(monkeypatch):
