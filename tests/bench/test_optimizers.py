@@ -415,3 +415,30 @@ def test_lookahead_over_acprop_is_acprop_until_its_first_return():
 def test_an_entry_says_what_it_is():
     assert find("avagrad").library == "pytorch_optimizer"
     assert find("sgd").cell == "not adaptive"
+
+
+@pytest.mark.parametrize("name", ["acprop", "adam", "adabelief", "yogi"])
+def test_an_eps_that_underflows_is_refused_before_anything_begins(name):
+    """1e-46 is a number to Python and 0 to every parameter that is trained."""
+    message = r"^eps must not underflow, got 1e-46, which is 0 in float32; use 1\.4e-45"
+    with pytest.raises(ValueError, match=message):
+        resolved(name, {"eps": 1e-46})
+    assert resolved(name, {"eps": 1e-45})["eps"] == 1e-45
+    assert resolved(name, {"eps": 0.0})["eps"] == 0
+
+
+@pytest.mark.parametrize("name", ["adam", "radam"])
+def test_an_eps_that_underflows_in_half_precision_is_refused(name):
+    """Where the library divides in the parameters' own precision."""
+    half = [torch.nn.Parameter(torch.zeros(2, dtype=torch.float16))]
+    with pytest.raises(ValueError, match=r"got 1e-16, which is 0 in float16; use 6"):
+        build(name, {"eps": 1e-16})(half)
+    build(name, {"eps": 1e-4})(half)
+    build(name, {"eps": 1e-16})([torch.nn.Parameter(torch.zeros(2))])
+
+
+def test_ours_keeps_a_small_eps_in_half_precision():
+    """Its state and its division are float32."""
+    half = [torch.nn.Parameter(torch.zeros(2, dtype=torch.float16))]
+    made = build("acprop", {"convention": "authors", "eps": 1e-16})(half)
+    assert made.param_groups[0]["eps"] == 1e-16

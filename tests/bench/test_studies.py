@@ -14,6 +14,7 @@ from acprop.records import RunRecord, read
 from acprop.report.statistics import arms_of, over_seeds
 from acprop.tasks import nets
 from acprop.tasks.data import NAMES, describe
+from acprop.tasks.features import metric_of
 from acprop.tasks.gan import settings as gan_settings
 from acprop.tasks.language import settings as language_settings
 from acprop.tasks.nets.gpt import GPT
@@ -237,7 +238,7 @@ def test_the_settings_of_the_four_rooms_are_those_that_search_found_best():
 def test_a_gan_is_compared_as_in_table_4(name):
     """β1 = 0.5 and lr 2e-4 for all, ε = 1e-16 of appendix C in the authors' way."""
     study = SHELF.study(name)
-    assert list(study.scales) == ["smoke", "small", "paper"]
+    assert list(study.scales) == ["smoke", "search", "small", "paper"]
     for scale in study.scales:
         for planned in study.planned(scale):
             spec = planned.spec
@@ -254,13 +255,34 @@ def test_a_gan_is_compared_as_in_table_4(name):
     assert len({str(spec.task_settings) for spec in points}) == 1
     made = gan_settings(points[0].task_settings)
     assert (made.width, made.latent, made.batch) == (1.0, 128, 64)
-    assert made.n_discriminator == (5 if made.kind in ("sngan", "sagan") else 1)
+    assert made.n_discriminator == (5 if made.kind in ("sngan", "sagan") else 2)
+    assert made.features == "inception"
     authors = [
         s
         for s in adaptive
         if (s.optimizer, s.settings.get("convention")) == ("acprop", "authors")
     ]
     assert {spec.settings["eps"] for spec in authors} == {1e-16}
+
+
+@pytest.mark.parametrize("name", GANS)
+def test_the_distance_shown_is_the_one_that_is_measured(name):
+    """A scale with other features has another metric, and says so."""
+    study = SHELF.study(name)
+    for scale in study.scales:
+        asked = {p.spec.task_settings.get("features") for p in study.planned(scale)}
+        ((features,), record) = asked, study.record(scale, [], [])
+        assert record.metrics[0] == f"test_{metric_of(features or 'lite0')}"
+        assert ("fid" in record.metrics[0]) == (scale == "paper")
+
+
+@pytest.mark.parametrize("name", GANS)
+def test_b2_and_eps_are_searched_as_in_the_paper(name):
+    specs = [p.spec for p in SHELF.study(name).planned("search")]
+    assert {s.seed for s in specs}.isdisjoint(SHELF.study(name).scale("paper").seeds)
+    adam = [s.settings for s in specs if s.optimizer == "adam"]
+    assert {s["beta2"] for s in adam} == {0.98, 0.99, 0.999}
+    assert {s["eps"] for s in adam} == {float(f"1e-{n}") for n in range(5, 17)}
 
 
 @pytest.mark.parametrize("name", NAMED)

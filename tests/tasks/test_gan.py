@@ -12,10 +12,12 @@ from acprop.bench.optimizers import build
 from acprop.bench.run import digest, run
 from acprop.bench.spec import RunSpec
 from acprop.bench.store import RunFolder
+from acprop.bench.studies import study_folder
+from acprop.bench.tasks import prepare
 from acprop.records import RunStatus
 from acprop.tasks import gan
 from acprop.tasks.adversaries import KINDS, LOSSES
-from acprop.tasks.data import Images
+from acprop.tasks.data import DataError, Images
 from acprop.tasks.frechet import distance, fit
 from acprop.tasks.gan import GanSettings, GanTask, settings
 
@@ -223,6 +225,24 @@ def test_the_distance_falls(task):
     first = session.evaluate()["test_fd_random"]
     steps(session, 120)
     assert session.evaluate()["test_fd_random"] < first / 2
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cifar10")
+@pytest.mark.parametrize("optimizer", ["adam", "acprop"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_at_smoke_scale_the_distance_falls_by_half_from_the_start(kind, optimizer):
+    """The study as it stands, from the untrained generator to the end of the run."""
+    planned = study_folder().study(f"gan/{kind}").planned("smoke")
+    spec = next(p.spec for p in planned if p.spec.optimizer == optimizer)
+    try:
+        prepared = prepare(spec)
+    except DataError as error:
+        pytest.skip(str(error))
+    session = prepared.task.begin(spec.seed, prepared.optimizer)
+    first = session.distances()["test_fd_lite0_80"]
+    steps(session, spec.epochs * session.steps_per_epoch)
+    assert session.distances()["test_fd_lite0_80"] < first / 2
 
 
 SPEC = RunSpec("gan", {"kind": "dcgan"}, "sgd", {}, epochs=2, seed=0)

@@ -37,8 +37,8 @@ def _draw_panel(ax: Axes, record: Bars, inks: dict[str, str]) -> None:
         _draw_interval(ax, place, bar)
         n = len(bar.values)
         offsets = np.linspace(-SPREAD, SPREAD, n) / 2 if n > 1 else np.zeros(1)
-        dots = {"facecolor": inks[bar.label], "edgecolor": INK, "linewidth": 0.6}
-        ax.scatter(place + offsets, bar.values, s=20, zorder=4, **dots)
+        dots = ax.scatter(place + offsets, bar.values, s=20, zorder=4)
+        dots.set(facecolor=inks[bar.label], edgecolor=INK, linewidth=0.6)
     ax.axhline(0, color=INK, linewidth=0.6)
     ax.set_xticks(range(len(record.bars)), [_folded(b.label) for b in record.bars])
     ax.set_xlim(-0.6, len(record.bars) - 0.4)

@@ -79,7 +79,19 @@ class Factory:
             )
         if isinstance(params, nn.Module):
             params = [p for p in params.parameters() if p.requires_grad]
-        return self.entry.make(params, dict(self.settings))
+        made = self.entry.make(params, dict(self.settings))
+        if self.entry.library != "acprop":  # ours computes half precision in float32
+            _check_eps(made)
+        return made
+
+
+def _check_eps(optimizer: Optimizer) -> None:
+    """Refuse an ε that is 0 in the precision of the parameters."""
+    for group in optimizer.param_groups:
+        eps = group.get("eps")
+        if isinstance(eps, int | float):
+            for dtype in {p.dtype for p in group["params"] if p.is_floating_point()}:
+                checks.eps_in("eps", eps, dtype)
 
 
 def build(name: str, settings: Mapping[str, Any] | None = None) -> Factory:

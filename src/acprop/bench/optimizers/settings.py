@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import torch
+
 from acprop import checks
 from acprop.bench.optimizers.entry import Entry
 from acprop.plain import Plain
@@ -62,6 +64,19 @@ def _check_decay(entry: Entry, settings: Plain) -> None:
     )
 
 
+def eps_in(name: str, value: Any, dtype: torch.dtype = torch.float32) -> float:
+    """0 or more, and no number that becomes 0 in the precision it is used in."""
+    checks.not_negative(name, value)
+    if value > 0 and torch.tensor(value, dtype=dtype).item() == 0:
+        info, precision = torch.finfo(dtype), str(dtype).removeprefix("torch.")
+        least = info.smallest_normal * info.eps
+        raise ValueError(
+            f"{name} must not underflow, got {value:g}, which is 0 in {precision}; "
+            f"use {least:.1e} or more"
+        )
+    return float(value)
+
+
 def _up_to(top: float) -> Check:
     def check_range(name: str, value: Any) -> float:
         if not 0 < checks.number(name, value) <= top:
@@ -85,7 +100,7 @@ _CHECKS: dict[str, Check] = {
     "final_lr": checks.positive,
     "init_lr": checks.positive,
     "gamma": checks.positive,
-    "eps": checks.not_negative,
+    "eps": eps_in,  # in float32: what every task's parameters are
     "weight_decay": checks.not_negative,
     "lr_decay": checks.not_negative,
     "momentum_decay": checks.not_negative,

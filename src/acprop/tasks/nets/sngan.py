@@ -156,7 +156,8 @@ def _initialise(net: nn.Module, *, gain: float, spectral: bool) -> None:
 
     gain: of the 3×3 kernels in blocks.
     """
-    for name, module in list(net.named_modules()):
+    named: list[tuple[str, nn.Module]] = [*net.named_modules()]  # pyright: ignore
+    for name, module in named:
         if isinstance(module, ConditionalNorm):
             nn.init.ones_(module.scale.weight)
             nn.init.zeros_(module.shift.weight)
