@@ -71,9 +71,13 @@ def networks(kind: Kind, sizes: Sizes, seed: int) -> tuple[nn.Module, nn.Module]
         if kind in ("dcgan", "rlgan"):
             generator = DCGenerator(latent=sizes.latent, width=of_g)
             return generator, DCDiscriminator(width=of_d)
-        asked = {"n_classes": sizes.n_classes, "attentive": kind == "sagan"}
-        generator = ResGenerator(latent=sizes.latent, width=of_g, **asked)
-        return generator, ResDiscriminator(width=of_d, **asked)
+        n_classes, attentive = sizes.n_classes, kind == "sagan"
+        generator = ResGenerator(
+            latent=sizes.latent, width=of_g, n_classes=n_classes, attentive=attentive
+        )
+        return generator, ResDiscriminator(
+            width=of_d, n_classes=n_classes, attentive=attentive
+        )
 
 
 @final
