@@ -86,7 +86,7 @@ def run(
         session = task.begin(spec.seed, optimizer)
         progress = _restore(folder, session) if resume else Progress()
         if ranks.is_first() and progress.step:
-            folder.reopen()
+            folder.reopen(progress.step)
         elif ranks.is_first():
             folder.forget()
             folder.begin(spec, commit=commit(), machine=machine(), **(about or {}))
