@@ -16,7 +16,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from pickle import UnpicklingError
@@ -219,11 +219,16 @@ class RunFolder:
         """A finished run is not resumed."""
         (self.path / "checkpoint.pt").unlink(missing_ok=True)
 
-    def pack(self) -> dict[str, bytes]:
+    def pack(self, *, artifacts: bool = True) -> dict[str, bytes]:
         """All that is worth sending to another disk, by name."""
-        names = [name for name in _FILES if (self.path / name).exists()]
-        names += [f"artifacts/{name}" for name in self.artifacts()]
-        return {name: (self.path / name).read_bytes() for name in names}
+        names = [*_FILES]
+        if artifacts:
+            names += [f"artifacts/{name}" for name in self.artifacts()]
+        contents: dict[str, bytes] = {}
+        for name in names:
+            with suppress(FileNotFoundError):  # it may go while we look
+                contents[name] = (self.path / name).read_bytes()
+        return contents
 
     def unpack(self, contents: Mapping[str, bytes]) -> None:
         """Write what another disk has sent.
