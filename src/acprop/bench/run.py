@@ -219,7 +219,9 @@ class _Loop:
 
     def _finish_epoch(self) -> None:
         progress = self.progress
+        started = time.perf_counter()
         seen = self.session.evaluate()
+        evaluation = time.perf_counter() - started
         samples = seen.pop("samples", 0.0)
         entry = {
             "epoch": progress.step // self.per_epoch,
@@ -227,6 +229,7 @@ class _Loop:
             **seen,
             "lr_factor": self.factor(progress.step - 1),
             "wall_seconds": progress.spent,
+            "evaluation_seconds": evaluation,
             "samples_per_second": samples / max(progress.spent, 1e-9),
         }
         if isinstance(self.session, HasArtifacts) and ranks.is_first():

@@ -26,7 +26,7 @@ from acprop import files
 from acprop.bench import leases, locks
 from acprop.bench.spec import RunSpec, from_plain
 from acprop.plain import Plain, jsonable, to_line
-from acprop.records import RunRecord, RunStatus
+from acprop.records import Ruleset, RunRecord, RunStatus
 
 VERSION = 2  # 1 had no leases and no store.json
 _RUN = re.compile(r"[0-9a-f]{16}")
@@ -244,7 +244,12 @@ class RunFolder:
             leases.clear(self.path)
 
     def record(
-        self, *, study: str, scale: str, study_settings: Plain | None = None
+        self,
+        *,
+        study: str,
+        scale: str,
+        study_settings: Plain | None = None,
+        ruleset: Ruleset = "paper",
     ) -> RunRecord:
         """The run as a record, for the report.
 
@@ -273,6 +278,7 @@ class RunFolder:
             data=known.get("data", {}),
             message=known.get("message", ""),
             artifacts=self.artifacts(),
+            ruleset=ruleset,
         )
 
     def _check(self) -> None:
