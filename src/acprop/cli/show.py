@@ -226,14 +226,12 @@ def contest(study: StudyRecord, runs: Sequence[RunRecord]) -> None:
     """The tables of a study by the ruleset default or tuned."""
     from acprop.report.contests import comparison_table, detail_table, trial_table
     from acprop.report.studies import gather
+    from acprop.report.tables import markdown
 
     found = gather(study, runs)
     for made in (trial_table(found), comparison_table(found), detail_table(found)):
-        if made.rows:
-            table = Table(*made.columns)
-            for row in made.rows:
-                table.add_row(*row)
-            console.print(table)
+        if made.rows:  # too wide for a terminal's table
+            typer.echo(markdown(made))
     for line in study.tuning.get("left_out", ()):
         console.print(f"left out: {line}")
 

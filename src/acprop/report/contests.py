@@ -101,7 +101,7 @@ def detail_table(found: StudyRuns) -> Table:
     target = study.target
     if target is not None and by_validation is not None:
         words = numbers(by_validation, [target], 0.0)[0]
-        goal = f"{label_of(by_validation)} {words}"
+        goal = f"{words} {label_of(by_validation)}"
         columns += [f"steps to {goal}", f"seconds to {goal}", "reached"]
     rows: list[tuple[str, ...]] = []
     for (name, arm), comparison in zip(arms.items(), compared, strict=True):

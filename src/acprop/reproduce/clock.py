@@ -8,7 +8,6 @@ study's own estimate is taken. It says which.
 import io
 import statistics
 import time
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
@@ -24,6 +23,7 @@ from acprop.plain import Plain, canonical
 _FOLDERS = 500  # of other runs that are looked at
 _STEPS, _SECONDS = 10, 2.0  # that are measured, at most
 _WARM = 2
+START = 1.0  # seconds before a run's first step, about: a task is made, data are read
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class Clock:
         default_factory=dict[str, dict[str, list[float]]]
     )
     _measured: dict[str, _Cost] = field(default_factory=dict[str, _Cost])
-    _used: Counter[str] = field(default_factory=Counter[str])
+    _used: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
 
     def learn(self, specs: Iterable[RunSpec]) -> None:
         """Read the finished runs among these, and some others of the store."""
@@ -68,14 +68,14 @@ class Clock:
 
     def sources(self) -> tuple[str, ...]:
         """Where the seconds came from, in words."""
-        return tuple(f"{n} runs: {source}" for source, n in self._used.items())
+        return tuple(f"{len(n)} runs: {source}" for source, n in self._used.items())
 
     def _cost(self, spec: RunSpec) -> _Cost:
         key = canonical([spec.task, spec.task_settings, spec.optimizer])
         if key not in self._measured:
             self._measured[key] = self._found(spec)
         cost = self._measured[key]
-        self._used[cost.source] += 1
+        self._used.setdefault(cost.source, set()).add(spec.id)
         return cost
 
     def _found(self, spec: RunSpec) -> _Cost:

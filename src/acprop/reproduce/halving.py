@@ -25,6 +25,19 @@ class Rung:
 Ladder = tuple[Rung, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds of one trial of every optimizer: to begin or go on, and for an epoch."""
+
+    start: float
+    epoch: float
+
+    def seconds(self, ladder: Ladder) -> float:
+        """What all trials of a ladder take."""
+        starts = sum(rung.trials for rung in ladder)
+        return starts * self.start + epochs_of(ladder) * self.epoch
+
+
 def seconds_in(text: str) -> float:
     """30min as 1800 seconds."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h|d)", text.strip())
@@ -53,15 +66,14 @@ def epochs_of(ladder: Ladder) -> int:
     )
 
 
-def fit(n_trials: int, epochs: int, seconds_per_epoch: float, budget: float) -> Ladder:
+def fit(n_trials: int, epochs: int, pace: Pace, budget: float) -> Ladder:
     """The most generous ladder whose trials take no more than the budget.
 
-    seconds_per_epoch: of one trial of every optimizer, on all its seeds.
     budget: seconds that are left for the search; below the cheapest is an error.
     """
     cheapest = math.inf
     for ladder in ladders(n_trials, epochs):
-        cost = epochs_of(ladder) * seconds_per_epoch
+        cost = pace.seconds(ladder)
         if cost <= budget:
             return ladder
         cheapest = min(cheapest, cost)

@@ -11,12 +11,18 @@ from acprop.bench.spec import RunSpec
 from acprop.bench.store import Store
 from acprop.bench.studies import Study
 from acprop.records import Ruleset
-from acprop.reproduce.clock import Clock
+from acprop.reproduce.clock import START, Clock
 from acprop.reproduce.contest import Contest, Rules, contest_of
-from acprop.reproduce.halving import Ladder, Rung, fit, left_out, seconds_in
+from acprop.reproduce.halving import (
+    Ladder,
+    Pace,
+    Rung,
+    fit,
+    left_out,
+    seconds_in,
+)
 from acprop.reproduce.search import sobol_trials
 
-_START = 2.0  # seconds before a run's first step, about: a task is made, data are read
 _BYTES = 4096, 400  # of a run's files without checkpoint, and of a line of metrics
 
 
@@ -51,7 +57,7 @@ def stage(name: str, specs: Sequence[RunSpec], clock: Clock, epochs: int) -> Sta
     unique = list({spec.id: spec for spec in specs}.values())
     store = Store(clock.runs)
     left = [spec for spec in unique if not store.finished(spec)]
-    seconds = sum(_START + epochs * clock.epoch_seconds(spec) for spec in left)
+    seconds = sum(START + epochs * clock.epoch_seconds(spec) for spec in left)
     return Stage(name, len(unique), len(unique) - len(left), epochs, seconds / 60)
 
 
@@ -149,20 +155,24 @@ def ladder_of(contest: Contest, rules: Rules, clock: Clock, n_jobs: int) -> Ladd
     if rules.budget is None:
         return (Rung(contest.epochs, contest.n_trials),)
     left = seconds_in(rules.budget) * n_jobs - final_seconds(contest, clock)
-    per_epoch = trial_epoch_seconds(contest, clock)
-    return fit(contest.n_trials, contest.epochs, per_epoch, left)
+    pace = trial_pace(contest, clock)
+    return fit(contest.n_trials, contest.epochs, pace, left)
 
 
-def trial_epoch_seconds(contest: Contest, clock: Clock) -> float:
-    """One epoch of one trial of every contestant on all seeds, on one core."""
+def trial_pace(contest: Contest, clock: Clock) -> Pace:
+    """Of one trial of every contestant on all seeds, on one core."""
     first = sobol_trials(contest, 1)
     specs = [run.spec for trial in first for run in contest.trial_runs(trial)]
-    return sum(clock.epoch_seconds(spec) for spec in specs)
+    return Pace(
+        start=START * len(specs),
+        epoch=sum(clock.epoch_seconds(spec) for spec in specs),
+    )
 
 
 def final_seconds(contest: Contest, clock: Clock) -> float:
+    """Of the winners' runs, on one core."""
     return sum(
-        contest.epochs * clock.epoch_seconds(run.spec)
+        START + contest.epochs * clock.epoch_seconds(run.spec)
         for who in contest.contestants
         for run in contest.final_runs(who.name, who.default_settings())
     )

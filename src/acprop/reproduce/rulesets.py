@@ -14,8 +14,8 @@ from acprop.progress import Bar
 from acprop.report.selection import winner
 from acprop.reproduce.clock import Clock
 from acprop.reproduce.contest import Contest, Rules, contest_of
-from acprop.reproduce.halving import seconds_in
-from acprop.reproduce.plans import final_seconds, ladder_of, trial_epoch_seconds
+from acprop.reproduce.halving import Pace, seconds_in
+from acprop.reproduce.plans import final_seconds, ladder_of, trial_pace
 from acprop.reproduce.search import Searched, climb, search
 from acprop.reproduce.studies import StudyResult, run_study
 
@@ -116,7 +116,8 @@ def _search(contest: Contest, rules: Rules, jobs: int | None) -> Searched:
     n_jobs = jobs or os.cpu_count() or 1
     clock = Clock(contest.runs, contest.study.scale(contest.scale).seconds)
     ladder = ladder_of(contest, rules, clock, n_jobs)
-    pace = trial_epoch_seconds(contest, clock) / n_jobs
+    one = trial_pace(contest, clock)
+    pace = Pace(one.start / n_jobs, one.epoch / n_jobs)
     budget = seconds_in(rules.budget) - final_seconds(contest, clock) / n_jobs
     return climb(contest, ladder, budget, pace)
 

@@ -13,7 +13,7 @@ from acprop.bench.rulesets import Trial
 from acprop.plain import Plain, canonical
 from acprop.report.selection import leaders
 from acprop.reproduce.contest import Contest
-from acprop.reproduce.halving import Ladder, Rung, epochs_of, left_out
+from acprop.reproduce.halving import Ladder, Pace, Rung, left_out
 
 FOLDER = "tuning"  # in the store, beside the runs
 
@@ -46,9 +46,7 @@ def search(contest: Contest) -> Searched:
     return Searched(tuple(trials), SOBOL, ladder)
 
 
-def climb(
-    contest: Contest, ladder: Ladder, budget: float, seconds_per_epoch: float
-) -> Searched:
+def climb(contest: Contest, ladder: Ladder, budget: float, pace: Pace) -> Searched:
     """Trials by halving, within the seconds that are left for the search.
 
     Runs that turn out slower than was estimated make the next rungs narrower. What was
@@ -69,30 +67,26 @@ def climb(
             break
         if not ledger.has_decided(i):
             took = time.monotonic() - started
-            trained = epochs_of(ladder[: i + 1]) - epochs_of(ladder[:i])
-            pace = max(took / trained, seconds_per_epoch)
-            ladder = ledger.decide(i, took, _narrowed(ladder, i, ledger, took, pace))
+            slower = max(1.0, took / _cost(pace, ladder, i, i + 1))
+            left = budget - ledger.spent - took
+            narrow = _narrowed(ladder, i, pace, left / slower)
+            ladder = ledger.decide(i, took, narrow)
         going = _best(contest, going, rung.epochs, ladder[i + 1].trials)
     words = left_out(ladder, contest.n_trials, contest.epochs, len(contest.contestants))
     return Searched(tuple(everyone), SOBOL, ladder, tuple(words))
 
 
-def _narrowed(
-    ladder: Ladder, i: int, ledger: "_Ledger", took: float, pace: float
-) -> Ladder:
-    """The same ladder, narrower above rung i where its pace would not fit."""
-    left = ledger.budget - ledger.spent - took
-    while True:
-        above = epochs_of(ladder) - epochs_of(ladder[: i + 1])
-        if above * pace <= left or ladder[i + 1].trials == 1:
-            return ladder
-        ladder = (
-            *ladder[: i + 1],
-            *(
-                replace(rung, trials=max(1, rung.trials // 2))
-                for rung in ladder[i + 1 :]
-            ),
-        )
+def _narrowed(ladder: Ladder, i: int, pace: Pace, left: float) -> Ladder:
+    """The same ladder, narrower above rung i where it would take more than is left."""
+    while _cost(pace, ladder, i + 1, len(ladder)) > left and ladder[i + 1].trials > 1:
+        above = [replace(r, trials=max(1, r.trials // 2)) for r in ladder[i + 1 :]]
+        ladder = (*ladder[: i + 1], *above)
+    return ladder
+
+
+def _cost(pace: Pace, ladder: Ladder, first: int, last: int) -> float:
+    """Seconds of the rungs from the first to before the last."""
+    return pace.seconds(ladder[:last]) - pace.seconds(ladder[:first])
 
 
 def _best(contest: Contest, going: Sequence[Trial], epoch: int, n: int) -> list[Trial]:
@@ -111,7 +105,6 @@ class _Ledger:
     def __init__(self, contest: Contest, ladder: Ladder, budget: float) -> None:
         asked = {**search_key(contest), "budget": budget}
         self.path = ledger_path(contest, asked)
-        self.budget = budget
         known: Plain = {}
         if self.path.exists():
             known = json.loads(self.path.read_text("utf-8"))
