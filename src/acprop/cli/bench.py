@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from acprop import checks
-from acprop.cli import show, stopping
+from acprop.cli import engines, show, stopping, store
 from acprop.records import RunStatus, to_json
 
 if TYPE_CHECKING:
@@ -139,6 +138,14 @@ def study(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="print the plan and run nothing")
     ] = False,
+    executor: engines.Executor = "local",
+    address: engines.Address = None,
+    cpus: engines.Cpus = None,
+    gpus: engines.Gpus = None,
+    send_back: engines.SendBack = False,
+    partition: engines.Partition = None,
+    minutes: engines.Minutes = None,
+    sbatch: engines.Sbatch = None,
     out: Annotated[
         Path | None, typer.Option(help="also write the records to this file")
     ] = None,
@@ -152,8 +159,17 @@ def study(
         from acprop.reproduce.rulesets import run_by
         from acprop.reproduce.studies import keep
 
-        if jobs is not None:
-            checks.whole("jobs", jobs)
+        engine = engines.engine(
+            executor,
+            jobs=jobs,
+            address=address,
+            cpus=cpus,
+            gpus=gpus,
+            send_back=send_back,
+            partition=partition,
+            minutes=minutes,
+            sbatch=sbatch,
+        )
         rules = rules_of(
             ruleset,
             search=search,
@@ -166,7 +182,11 @@ def study(
         if dry_run:
             show.plan(plan_of(found, scale, rules, runs, jobs), json=json)
             return
-        result = run_by(rules, found, scale, runs, jobs=jobs, quiet=json)
+        if sbatch is not None:
+            engines.write_script(engine, runs, len(found.planned(scale)), sbatch)
+            typer.echo(f"written to {sbatch}; nothing was run")
+            return
+        result = run_by(rules, found, scale, runs, jobs=jobs, engine=engine, quiet=json)
         if out is not None:
             keep(result, runs, out)
         if json:
@@ -213,3 +233,7 @@ def optimizers(
 
     spaces = read_spaces(study_folder().root, space)
     show.optimizers(rows(), spaces, json=json)
+
+
+app.command()(store.status)
+app.command()(store.collect)

@@ -5,9 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from acprop.bench import rosters
+from acprop.bench.engines import Engine, LocalEngine
 from acprop.bench.execute import Outcome, execute
+from acprop.bench.rosters import Roster
 from acprop.bench.rulesets import default_runs
 from acprop.bench.spec import RunSpec
+from acprop.bench.store import Store
 from acprop.bench.studies import PlannedRun, Study
 from acprop.plain import Plain
 from acprop.progress import Bar
@@ -17,7 +21,7 @@ from acprop.reproduce.contest import Contest, Rules, contest_of
 from acprop.reproduce.halving import Pace, seconds_in
 from acprop.reproduce.plans import final_seconds, ladder_of, trial_pace
 from acprop.reproduce.search import Searched, climb, search
-from acprop.reproduce.studies import StudyResult, run_study
+from acprop.reproduce.studies import StudyResult, roster_of, run_study
 
 
 def run_by(
@@ -27,13 +31,18 @@ def run_by(
     runs: Path,
     *,
     jobs: int | None,
+    engine: Engine | None = None,
     quiet: bool = False,
 ) -> StudyResult:
-    """Run a study by its rules; each run fetches its own data."""
+    """Run a study by its rules; each run fetches its own data.
+
+    engine: where; by default `jobs` processes here.
+    """
     if rules.ruleset == "paper":
-        return run_study(study, scale, runs, jobs=jobs, quiet=quiet)
+        return run_study(study, scale, runs, jobs=jobs, engine=engine, quiet=quiet)
     with Bar(study.name, quiet=quiet) as bar:
-        runner = _Running(study.name, runs, jobs, bar)
+        empty = roster_of(study, scale, rules.ruleset, [])
+        runner = _Running(empty, runs, engine or LocalEngine(jobs), bar)
         contest = contest_of(study, scale, rules, runs, runner)
         bar.set(study.name, 0, _n_runs(contest))
         if rules.ruleset == "default":
@@ -41,23 +50,28 @@ def run_by(
         return run_tuned(contest, rules, jobs)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Running:
-    """Runs on this machine, with one bar for all stages."""
+    """Runs by one engine, with one bar for all stages. roster: all asked for so far."""
 
-    study: str
+    roster: Roster
     runs: Path
-    jobs: int | None
+    engine: Engine
     bar: Bar
 
     def __call__(
         self, specs: Sequence[RunSpec], *, until_epoch: int | None = None
     ) -> list[Outcome]:
+        Store(self.runs).prepare()
+        known = {one.run: one for one in self.roster.runs}
+        known |= {one.run: one for one in rosters.asked(specs)}
+        self.roster = replace(self.roster, runs=tuple(known.values()))
+        rosters.write(self.runs, self.roster)
         return execute(
             specs,
             self.runs,
-            studies={spec.id: self.study for spec in specs},
-            jobs=self.jobs,
+            engine=self.engine,
+            studies={spec.id: self.roster.study for spec in specs},
             until_epoch=until_epoch,
             on_progress=self.bar.share,
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from acprop.bench import rosters
-from acprop.bench.engines import Engine, LocalEngine
+from acprop.bench.engines import Engine
 from acprop.bench.execute import Outcome, collect, execute
 from acprop.bench.rosters import Roster
 from acprop.bench.store import Store
@@ -78,10 +78,14 @@ def run_study(
     scale: str,
     runs: Path,
     *,
-    engine: Engine,
+    jobs: int | None = None,
+    engine: Engine | None = None,
     quiet: bool = False,
 ) -> StudyResult:
-    """Run a study by itself; each run fetches its own data."""
+    """Run a study by itself; each run fetches its own data.
+
+    engine: where; by default `jobs` processes here.
+    """
     planned = study.planned(scale)
     Store(runs).prepare()
     rosters.write(runs, roster_of(study, scale, "paper", planned))
@@ -91,6 +95,7 @@ def run_study(
             [p.spec for p in planned],
             runs,
             engine=engine,
+            jobs=jobs,
             studies=ids,
             on_progress=bar.share,
         )
@@ -139,7 +144,7 @@ def run_together(
         [p.spec for part in parts for p in part.able],
         runs,
         studies={run: those[0].name for run, those in owners.items()},
-        engine=LocalEngine(jobs),
+        jobs=jobs,
         on_progress=progress,
     )
     return [_result(part, scale, runs, outcomes, datasets) for part in parts]

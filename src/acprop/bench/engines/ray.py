@@ -35,12 +35,14 @@ _OBJECT_STORE = 128 * 2**20  # bytes; what is sent are a run's files
 class RayEngine:
     """address: of a running cluster; None joins the one on this machine, or starts one.
 
-    cpus, gpus: of each run. send_back: None finds out whether the nodes see the store.
+    cpus, gpus: of each run. jobs: at most so many at once.
+    send_back: None finds out whether the nodes see the store.
     """
 
     address: str | None = None
     cpus: int = 1
     gpus: int = 0
+    jobs: int | None = None
     send_back: bool | None = None
 
     def __post_init__(self) -> None:
@@ -154,7 +156,8 @@ class _RayCrew:
                 for node in _nodes(self._ray)
             )
             self._counted = time.monotonic()
-        return self._slots - len(self._flights)
+        most = self._engine.jobs or self._slots
+        return min(self._slots, most) - len(self._flights)
 
     def submit(self, jobs: Sequence[Job]) -> None:
         for job in jobs:
