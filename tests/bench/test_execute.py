@@ -5,15 +5,18 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
 from acprop.bench.execute import execute
+from acprop.bench.locks import RunInUseError
 from acprop.bench.optimizers import resolved
 from acprop.bench.spec import RunSpec
-from acprop.bench.store import RunInUseError, Store
+from acprop.bench.store import Store
+from acprop.records import RunStatus
 
 TASK = {
     "dataset": "mnist",
@@ -60,28 +63,71 @@ def test_one_broken_run_does_not_lose_the_others_and_nothing_is_done_twice(tmp_p
 
 
 @pytest.mark.usefixtures("mnist")
-def test_a_run_in_use_elsewhere_is_an_error_that_says_so(tmp_path):
-    with Store(tmp_path).folder(SPEC).locked():
-        (outcome,) = execute([SPEC], tmp_path, jobs=1)
-    assert outcome.status == "error"
-    assert "is in use by process" in outcome.message
+def test_a_run_in_use_elsewhere_is_waited_for(tmp_path, until):
+    """Here it is let go without a result, so it is taken over."""
+    folder, ended = Store(tmp_path).folder(SPEC), []
+    with ThreadPoolExecutor(1) as beside:
+        with folder.locked():
+            both = beside.submit(
+                execute, [SPEC, OTHER], tmp_path, jobs=1, on_end=ended.append
+            )
+            until(lambda: ended)  # what nobody has is done meanwhile
+            assert [o.spec for o in ended] == [OTHER]
+            assert folder.status() is None
+        assert [o.status for o in both.result()] == ["done", "done"]
 
 
 @pytest.mark.usefixtures("mnist")
-def test_a_worker_that_is_killed_is_an_error_and_the_next_call_goes_on(tmp_path):
-    """A machine short of memory kills whom it likes."""
-    spec = replace(SPEC, epochs=10, task_settings=TASK | {"batch": 8})
-    folder, todo = Store(tmp_path).folder(spec), [signal.SIGKILL]
+def test_what_another_has_finished_meanwhile_is_not_done_again(tmp_path, until):
+    folder, ended = Store(tmp_path).folder(SPEC), []
+    with ThreadPoolExecutor(1) as beside:
+        with folder.locked():
+            both = beside.submit(
+                execute, [SPEC, OTHER], tmp_path, jobs=1, on_end=ended.append
+            )
+            until(lambda: ended)
+            folder.begin(SPEC)
+            folder.end(RunStatus.DONE, {"by": "another"})
+        assert [o.status for o in both.result()] == ["done", "done"]
+    assert folder.read()["final"] == {"by": "another"}
 
-    def kill_once(run, share):
+
+LONG = replace(SPEC, epochs=10, task_settings=TASK | {"batch": 8})
+
+
+def killing(folder, times):
+    """Kill the worker whenever it reports, that many times."""
+    todo, killed = [signal.SIGKILL] * times, set()
+
+    def kill(run, share):
         del run, share
-        with suppress(IndexError):
-            os.kill(int((folder.path / "lock").read_text()), todo.pop())
+        with suppress(IndexError, FileNotFoundError, ProcessLookupError):
+            pid = int((folder.path / "lock").read_text())
+            if pid not in killed:
+                os.kill(pid, todo.pop())
+                killed.add(pid)
 
-    (outcome,) = execute([spec], tmp_path, jobs=1, on_progress=kill_once)
-    assert (outcome.status, folder.status()) == ("error", "interrupted")
-    assert outcome.message.startswith("a worker was killed")
-    (outcome,) = execute([spec], tmp_path, jobs=1)
+    return kill
+
+
+@pytest.mark.usefixtures("mnist")
+def test_a_run_whose_worker_is_killed_is_tried_once_more(tmp_path):
+    """A machine short of memory kills whom it likes."""
+    folder = Store(tmp_path).folder(LONG)
+    (outcome,) = execute([LONG], tmp_path, jobs=1, on_progress=killing(folder, 1))
+    assert outcome.status == folder.status() == "done"
+
+
+@pytest.mark.usefixtures("mnist")
+def test_a_run_that_is_killed_twice_is_recorded_and_the_next_call_goes_on(tmp_path):
+    folder = Store(tmp_path).folder(LONG)
+    (outcome,) = execute([LONG], tmp_path, jobs=1, on_progress=killing(folder, 2))
+    assert (outcome.status, folder.status()) == ("error", "error")
+    assert outcome.message == folder.read()["message"]
+    assert outcome.message == (
+        "a worker was killed by signal 9, perhaps for lack of memory"
+    )
+    (outcome,) = execute([LONG], tmp_path, jobs=1)
     assert outcome.status == folder.status() == "done"
 
 
@@ -117,3 +163,18 @@ def test_workers_do_not_outlive_a_parent_that_was_killed(tmp_path, start, until)
     until(lambda: free(folder))
     assert folder.status() == "interrupted"
     assert folder.load()["progress"]["step"] > 0
+
+
+@pytest.mark.usefixtures("mnist")
+def test_runs_pause_at_an_epoch_and_go_on_from_there(tmp_path):
+    one = replace(SPEC, epochs=3)
+    for _ in range(2):  # the second time no process is begun
+        (paused,) = execute([one], tmp_path, jobs=1, until_epoch=1)
+        assert paused.status == "interrupted"
+    folder = Store(tmp_path).folder(one)
+    first = folder.metrics()
+    assert len(first) == 1
+    (done,) = execute([one], tmp_path, jobs=1)
+    assert done.status == "done"
+    assert folder.metrics()[:1] == first
+    assert len(folder.metrics()) == 3

@@ -10,8 +10,9 @@ import sys
 import pytest
 import torch
 
+from acprop.bench.locks import RunInUseError
 from acprop.bench.spec import RunSpec
-from acprop.bench.store import RunInUseError, Store, commit, machine
+from acprop.bench.store import Store, commit, machine
 from acprop.records import RunStatus
 
 SPEC = RunSpec("vision", {"dataset": "mnist"}, "acprop", {"lr": 1e-3}, 3, 0)
@@ -83,6 +84,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(folder):
     with folder.locked():
         assert sorted(p.name for p in folder.path.iterdir()) == [
             "checkpoint.pt",
+            "lease.1",
             "lock",
         ]
 

@@ -1,41 +1,34 @@
-"""Many runs on one machine: one process for each core, one thread in each.
+"""Many runs, by whatever engine: none is lost, and none is made twice.
 
-Runs of small networks gain nothing from a second thread and everything from a second
-process. Workers resume what they find, and report their progress through a queue.
+What is finished is skipped, what was begun goes on, what fails is tried once more and
+then recorded. Several calls may share a store, also on several machines: what another
+works on is left to it, and taken over if the other is no more.
 """
 
-import math
-import os
-import queue
 import time
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
 
+from acprop.bench.engines import Crew, End, Engine, Job, LocalEngine
+from acprop.bench.engines.work import is_as_far
+from acprop.bench.leases import Seen, Watch
+from acprop.bench.signals import held
 from acprop.bench.spec import RunSpec
-from acprop.bench.store import RunInUseError, Store
+from acprop.bench.store import DamagedError, Store
 from acprop.bench.studies import PlannedRun
-from acprop.bench.workers import spread
-from acprop.plain import Plain
 from acprop.records import RunRecord, RunStatus
 
 OnProgress = Callable[
     [str, float], None
 ]  # a run's id, and the share of it that is done
-_REPORT_EVERY = 0.5  # seconds
-
-
-class _End(NamedTuple):
-    """What a worker returns."""
-
-    status: RunStatus
-    message: str = ""
+_LOOK_EVERY = 0.2  # seconds, for a signal and for what the workers say
+_VISIT_EVERY = 1.0  # seconds, for runs that others work on
+# How often a run is tried again. A machine may go for no fault of the run's; a run that
+# was asked to stop goes on as long as it gets farther.
+_AGAIN = {"failed": 1, "killed": 1, "lost": 5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,86 +54,28 @@ class Executed:
     missing: list[str]
 
 
-class _Reporter:
-    """Tells the parent, now and then, what share of its run is done."""
-
-    def __init__(self, run: str) -> None:
-        self.run, self.last = run, 0.0
-
-    def step(self, step: int, total: int, loss: float) -> None:
-        del loss
-        now = time.monotonic()
-        if now - self.last > _REPORT_EVERY or step == total:
-            self.last = now
-            _to_parent.put((self.run, step / total))
-
-    def epoch(self, entry: Plain) -> None:
-        del entry
-
-
-_to_parent: Any = None  # in a worker: the queue to its parent
-
-
-def _prepare_worker(to_parent: Any) -> None:
-    global _to_parent
-    _to_parent = to_parent
-    to_parent.cancel_join_thread()  # what nobody reads any more must not keep us
-    import torch
-
-    torch.set_num_threads(1)
-
-
-def _work(spec: RunSpec, root: str, studies: Mapping[str, str]) -> _End:
-    from acprop.bench.run import in_words, run
-    from acprop.bench.tasks import prepare
-
-    store = Store(Path(root))
-    folder = store.folder(spec)
-    status = folder.status()
-    if status is not None and status.is_result:
-        return _End(status)
-    try:
-        prepared = prepare(spec)
-        status = run(
-            spec,
-            folder,
-            prepared.task,
-            prepared.optimizer,
-            resume=True,
-            watcher=_Reporter(spec.id),
-            about={"study": studies.get(spec.id, ""), "data": prepared.source},
-        )
-    except RunInUseError as error:
-        return _End(RunStatus.ERROR, str(error))
-    except Exception as error:  # one run's failure must not lose the others
-        message = in_words(error)
-        with suppress(OSError):  # a full disk, or another process has it by now
-            folder.fail(spec, message)
-        return _End(RunStatus.ERROR, message)
-    return _End(status)
-
-
-def _end_of(future: Future[_End]) -> _End:
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        advice = "a worker was killed, perhaps for lack of memory; run it again"
-        return _End(RunStatus.ERROR, advice)
-
-
 def execute(
     specs: Iterable[RunSpec],
     root: Path,
     *,
-    studies: Mapping[str, str] | None = None,
+    engine: Engine | None = None,
     jobs: int | None = None,
+    studies: Mapping[str, str] | None = None,
+    until_epoch: int | None = None,
+    time_limit: float | None = None,
     on_progress: OnProgress | None = None,
     on_end: Callable[[Outcome], None] | None = None,
 ) -> list[Outcome]:
     """Run them all, resuming what was begun; the outcomes in the order of the specs.
 
-    studies: for a run's id the study that it is made for, which the run notes.
+    Args:
+        engine: where they run; by default `jobs` processes here.
+        studies: for a run's id the study that it is made for, which the run notes.
+        until_epoch: where runs pause, with a checkpoint and as interrupted.
+        time_limit: seconds for each run.
     """
+    store = Store(root)
+    store.prepare()
     unique = list({spec.id: spec for spec in specs}.values())
     outcomes: dict[str, Outcome] = {}
 
@@ -151,17 +86,140 @@ def execute(
         if on_end is not None:
             on_end(outcome)
 
-    todo: list[RunSpec] = []
-    for spec in unique:
-        status = Store(root).folder(spec).status()
-        if status is not None and status.is_result:
-            note(Outcome(spec, status))
-        else:
-            todo.append(spec)
+    def job(spec: RunSpec, dead: Seen | None) -> Job:
+        study = (studies or {}).get(spec.id, "")
+        return Job(spec, root.absolute(), study, until_epoch, time_limit, dead=dead)
+
+    todo = [spec for spec in unique if not _is_over(store, spec, until_epoch, note)]
     if todo:  # else no process is started
-        work = partial(_work, root=str(root), studies=studies or {})
-        _spread(work, todo, jobs or os.cpu_count() or 1, on_progress, note)
+        with (
+            held(),
+            (engine or LocalEngine(jobs)).open(root, len(todo)) as crew,
+            held() as asked,
+        ):
+            _Driver(store, todo, crew, job, note, on_progress, until_epoch).go(asked)
     return [outcomes[spec.id] for spec in unique]
+
+
+def _is_over(
+    store: Store,
+    spec: RunSpec,
+    until_epoch: int | None,
+    note: Callable[[Outcome], None],
+) -> bool:
+    """Is there nothing to do? Then its outcome is noted."""
+    folder = store.folder(spec)
+    try:
+        status = folder.status()
+        if status is None or not is_as_far(folder, status, until_epoch):
+            return False
+        note(Outcome(spec, status))
+    except DamagedError as error:  # what is left of it is for a person to look at
+        note(Outcome(spec, RunStatus.ERROR, str(error)))
+    return True
+
+
+class _Driver:
+    """Gives jobs to a crew until no run is left.
+
+    waiting    runs that nobody works on
+    flying     runs that our crew has
+    elsewhere  runs that others have, each with what was seen of its lease
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        todo: Iterable[RunSpec],
+        crew: Crew,
+        job: Callable[[RunSpec, Seen | None], Job],
+        note: Callable[[Outcome], None],
+        on_progress: OnProgress | None,
+        until_epoch: int | None,
+    ) -> None:
+        self.store, self.crew, self.job, self.note = store, crew, job, note
+        self.on_progress, self.until_epoch = on_progress, until_epoch
+        self.waiting = deque(todo)
+        self.flying: dict[str, RunSpec] = {}
+        self.elsewhere: dict[str, tuple[RunSpec, Watch]] = {}
+        self.dead: dict[str, Seen] = {}
+        self.tries: Counter[tuple[str, str]] = Counter()
+        self.shares: dict[str, float] = {}
+        self.visited = 0.0
+
+    def go(self, asked: Callable[[], bool]) -> None:
+        """Return when every run has an outcome; a signal raises KeyboardInterrupt."""
+        while self.waiting or self.flying or self.elsewhere:
+            self._submit()
+            found = self.crew.wait(_LOOK_EVERY)
+            if asked():  # what has ended may have died of the same signal
+                raise KeyboardInterrupt
+            for run, said in found:
+                if isinstance(said, End):
+                    self._ended(self.flying.pop(run), said)
+                else:
+                    self._progress(run, said)
+            if time.monotonic() - self.visited > _VISIT_EVERY:
+                self._visit()
+                self.visited = time.monotonic()
+
+    def _submit(self) -> None:
+        jobs: list[Job] = []
+        room = self.crew.room()
+        while self.waiting and len(jobs) < room:
+            spec = self.waiting.popleft()
+            if _is_over(self.store, spec, self.until_epoch, self.note):
+                continue  # since we began, by another
+            holder = self.store.folder(spec).holder()
+            dead = self.dead.get(spec.id)
+            if holder is not None and holder != dead:
+                self.elsewhere[spec.id] = spec, Watch()
+                continue
+            self.flying[spec.id] = spec
+            jobs.append(self.job(spec, dead))
+        if jobs:
+            self.crew.submit(jobs)
+
+    def _progress(self, run: str, share: float) -> None:
+        self.shares[run] = share
+        if self.on_progress is not None:
+            self.on_progress(run, share)
+
+    def _ended(self, spec: RunSpec, end: End) -> None:
+        """Once more, or that was it."""
+        if end.trouble is None:
+            self.note(Outcome(spec, end.status, end.message))
+            return
+        if end.trouble == "busy":
+            self.elsewhere[spec.id] = spec, Watch()
+            return
+        key, share = (spec.id, end.trouble), self.shares.get(spec.id, 0.0)
+        if end.trouble == "lost" and share > self.shares.get(f"{spec.id} lost", 0.0):
+            self.tries[key] = 0
+            self.shares[f"{spec.id} lost"] = share
+        self.tries[key] += 1
+        if self.tries[key] <= _AGAIN[end.trouble]:
+            self.waiting.append(spec)
+            return
+        if end.trouble != "failed":  # else its worker has recorded it
+            with suppress(OSError, DamagedError):
+                self.store.folder(spec).fail(spec, end.message)
+        self.note(Outcome(spec, RunStatus.ERROR, end.message))
+
+    def _visit(self) -> None:
+        """Look at what others work on: it may be done, or they may be no more."""
+        for run, (spec, watch) in list(self.elsewhere.items()):
+            if _is_over(self.store, spec, self.until_epoch, self.note):
+                del self.elsewhere[run]
+                continue
+            holder = self.store.folder(spec).holder()
+            if holder is not None and holder.share:
+                self._progress(run, holder.share)
+            if holder is None or (not holder.is_here and watch.is_dead(holder)):
+                if holder is not None:
+                    self.dead[run] = holder
+                del self.elsewhere[run]
+                self.waiting.append(spec)
 
 
 def collect(
@@ -173,58 +231,28 @@ def collect(
     scale: str,
 ) -> Executed:
     """What became of a study's runs. outcomes: also those of other studies."""
-    ours = {p.spec.id for p in planned}
-    records: dict[str, RunRecord] = {}
+    ours: dict[str, PlannedRun] = {}
     for plan in planned:
-        folder = Store(root).folder(plan.spec)
-        if folder.status() not in (None, RunStatus.INTERRUPTED):
-            records.setdefault(
-                plan.spec.id,
-                folder.record(
-                    study=study, scale=scale, study_settings=plan.study_settings
-                ),
-            )
+        ours.setdefault(plan.spec.id, plan)
+    records: dict[str, RunRecord] = {}
     complaints = {
         o.spec.id: f"{o.spec.optimizer} {o.spec.settings} seed {o.spec.seed}: "
         f"{o.message or o.status.message}"
         for o in outcomes
         if o.spec.id in ours and not o.status.is_result
     }
+    for run, plan in ours.items():
+        folder = Store(root).folder(plan.spec)
+        try:
+            if folder.status() in (None, RunStatus.INTERRUPTED):
+                continue
+            records[run] = folder.record(
+                study=study, scale=scale, study_settings=plan.study_settings
+            )
+        except DamagedError as error:
+            complaints[run] = str(error)
     return Executed(
         list(records.values()),
         complaints=list(complaints.values()),
         missing=[line for run, line in complaints.items() if run not in records],
     )
-
-
-def _spread(
-    work: Callable[[RunSpec], _End],
-    todo: list[RunSpec],
-    jobs: int,
-    on_progress: OnProgress | None,
-    note: Callable[[Outcome], None],
-) -> None:
-    from_workers = get_context("spawn").Queue()
-
-    def ended(spec: RunSpec, future: Future[_End]) -> None:
-        _pass_on(from_workers, on_progress)  # what it reported before it ended
-        note(Outcome(spec, *_end_of(future)))
-
-    spread(
-        work,
-        todo,
-        jobs,
-        ended,
-        prepare=(_prepare_worker, from_workers),
-        meanwhile=partial(_pass_on, from_workers, on_progress),
-    )
-
-
-def _pass_on(from_workers: Any, on_progress: OnProgress | None) -> None:
-    while True:
-        try:
-            run, share = from_workers.get_nowait()
-        except queue.Empty:
-            return
-        if on_progress is not None and math.isfinite(share):
-            on_progress(run, share)

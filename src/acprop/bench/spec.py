@@ -5,7 +5,7 @@ data. Names (of the study, of the scale) do not decide anything and are not hash
 """
 
 import hashlib
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from acprop import checks
 from acprop.plain import Plain, canonical
@@ -16,6 +16,7 @@ class RunSpec:
     """task: its domain, as "vision". settings: JSON values only, all of them.
 
     schedule: kind and settings of the learning rate's factor over the run.
+    id: 16 hexadecimal digits of the hash of all that.
     """
 
     task: str
@@ -25,15 +26,26 @@ class RunSpec:
     epochs: int
     seed: int
     schedule: Plain = field(default_factory=lambda: {"kind": "constant"})
+    # Computed once: a study may have ten thousand runs, and asks for their ids often.
+    id: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         checks.whole("epochs", self.epochs)
         checks.whole("seed", self.seed, least=0)
-        self.canonical()  # only JSON values, or a clear error now
+        hashed = hashlib.sha256(self.canonical().encode())
+        object.__setattr__(self, "id", hashed.hexdigest()[:16])
 
     def plain(self) -> Plain:
         """As plain values; `from_plain` is the way back."""
-        return asdict(self)
+        return {
+            "task": self.task,
+            "task_settings": dict(self.task_settings),
+            "optimizer": self.optimizer,
+            "settings": dict(self.settings),
+            "epochs": self.epochs,
+            "seed": self.seed,
+            "schedule": dict(self.schedule),
+        }
 
     def canonical(self) -> str:
         """The one text of this spec."""
@@ -44,11 +56,6 @@ class RunSpec:
                 f"settings must be finite JSON values, got {self.settings} and "
                 f"{self.task_settings}; {error}"
             ) from error
-
-    @property
-    def id(self) -> str:
-        """16 hexadecimal digits."""
-        return hashlib.sha256(self.canonical().encode()).hexdigest()[:16]
 
 
 def from_plain(plain: Plain) -> RunSpec:

@@ -1,34 +1,40 @@
-"""Runs on disk: one folder each, every file whole or not there.
+"""Runs on disk: plain files, one folder for each run, every file whole or not there.
 
-runs/<id>/run.json        the spec, and how the run ended
+store.json                the version of the store
+runs/<id>/run.json        the spec, who worked on it, and how the run ended
 runs/<id>/metrics.jsonl   one line for each epoch
 runs/<id>/checkpoint.pt   where to continue
 runs/<id>/artifacts/      what can be looked at, such as samples
-runs/<id>/lock            held by the process that works on it
+runs/<id>/lock, lease.1   held by the process that works on it
+index/                    derived from the runs; can be deleted
 """
 
-import fcntl
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
-import torch
-
 from acprop import files
+from acprop.bench import leases, locks
 from acprop.bench.spec import RunSpec, from_plain
 from acprop.plain import Plain, jsonable, to_line
-from acprop.records import RunRecord, RunStatus
+from acprop.records import Ruleset, RunRecord, RunStatus
+
+VERSION = 2  # 1 had no leases and no store.json
+_RUN = re.compile(r"[0-9a-f]{16}")
+_FILES = ("run.json", "metrics.jsonl", "checkpoint.pt")
 
 
-class RunInUseError(BlockingIOError):
-    """Another process works on this run."""
+class DamagedError(ValueError):
+    """A file of a run is not what was written; nothing was changed."""
 
 
 class Store:
@@ -37,9 +43,36 @@ class Store:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def folder(self, spec: RunSpec) -> "RunFolder":
-        """Where this run lives; nothing is written yet."""
-        return RunFolder(self.root / spec.id)
+    def check(self) -> None:
+        """Refuse a store that a newer acprop wrote."""
+        mark = self.root / "store.json"
+        version = _read_json(mark).get("version") if mark.exists() else 1
+        if not isinstance(version, int) or version > VERSION:
+            raise ValueError(
+                f"the store {self.root} must be of version {VERSION} or older, got "
+                f"{version}; a newer acprop wrote it: update acprop, or give another "
+                "folder"
+            )
+
+    def prepare(self) -> None:
+        """Make it a store of this version, before anything is written to it."""
+        self.check()
+        mark = self.root / "store.json"
+        if not mark.exists() or _read_json(mark)["version"] < VERSION:
+            files.write(mark, to_line({"version": VERSION}) + "\n")
+
+    def folder(self, spec: RunSpec, *, dead: leases.Seen | None = None) -> "RunFolder":
+        """Where this run lives; nothing is written yet.
+
+        dead: a lease that was watched and found dead.
+        """
+        return RunFolder(self.root / spec.id, dead=dead)
+
+    def folders(self) -> "Iterator[RunFolder]":
+        """Every run that was begun, in the order of their ids."""
+        names = os.listdir(self.root) if self.root.is_dir() else []
+        for name in sorted(filter(_RUN.fullmatch, names)):
+            yield RunFolder(self.root / name)
 
     def finished(self, spec: RunSpec) -> bool:
         """Has it come to a result?"""
@@ -50,49 +83,52 @@ class Store:
 class RunFolder:
     """One run's files."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, dead: leases.Seen | None = None) -> None:
         self.path = path
+        self._dead = dead
+        self._lease: leases.Lease | None = None
 
     @contextmanager
     def locked(self) -> Generator[None]:
-        """Hold the run; the system lets go of it even if this process is killed."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / "lock").open("a+") as lock:
+        """Hold the run; RunInUseError if another process does."""
+        with locks.held(self.path, self._dead) as self._lease:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                lock.seek(0)
-                holder = lock.read().strip() or "unknown"
-                raise RunInUseError(
-                    f"run {self.path.name} is in use by process {holder}; wait for it "
-                    "or stop it"
-                ) from error
-            lock.truncate(0)
-            lock.write(str(os.getpid()))
-            lock.flush()
-            for part in self.path.glob(
-                files.PARTS
-            ):  # left by a process that was killed
-                part.unlink(missing_ok=True)
-            yield
+                for part in self.path.glob(files.PARTS):  # of a killed process
+                    part.unlink(missing_ok=True)
+                yield
+            finally:
+                self._lease = None
+
+    def holder(self) -> leases.Seen | None:
+        """Who works on it, as far as one can see without waiting; None is nobody."""
+        return locks.holder(self.path)
+
+    def note(self, share: float) -> None:
+        """Let others see how much of the run is done, if we hold it."""
+        if self._lease is not None:
+            self._lease.note(share)
 
     def begin(self, spec: RunSpec, **about: Any) -> None:
         """Write down what is about to be run.
 
         Until it ends otherwise it counts as interrupted: that is what a kill leaves.
         """
-        self._write_run(
-            {"spec": spec.plain(), "status": RunStatus.INTERRUPTED, **about}
-        )
+        begun = {"spec": spec.plain(), "status": RunStatus.INTERRUPTED, **about}
+        self._write_run({**begun, "attempts": [_attempt(0)]})
 
     def end(self, status: RunStatus, final: Plain, message: str = "") -> None:
         """Write down how it ended."""
         end = {"status": status, "final": final, "message": message}
         self._write_run({**self.read(), **end})
+        if status.is_result:
+            leases.clear(self.path)
 
-    def reopen(self) -> None:
+    def reopen(self, step: int) -> None:
         """Write down that it continues: how it ended before is no longer true."""
-        self.end(RunStatus.INTERRUPTED, {})
+        known = self.read()
+        attempts = [*known.get("attempts", []), _attempt(step)]
+        begun: Plain = {"status": RunStatus.INTERRUPTED, "final": {}, "message": ""}
+        self._write_run({**known, **begun, "attempts": attempts})
 
     def fail(self, spec: RunSpec, message: str) -> None:
         """Write down that an error ended it, perhaps before it began."""
@@ -103,16 +139,23 @@ class RunFolder:
 
     def read(self) -> Plain:
         """What run.json says."""
-        return json.loads((self.path / "run.json").read_text("utf-8"))
+        return _read_json(self.path / "run.json")
 
     def status(self) -> RunStatus | None:
         """How the run ended, or None if it was never begun."""
-        if not (self.path / "run.json").exists():
+        try:
+            return status_of(self.read())
+        except FileNotFoundError:
             return None
-        return _status(self.read())
+        except (KeyError, ValueError) as error:
+            if isinstance(error, DamagedError):
+                raise
+            path = self.path / "run.json"
+            raise DamagedError(f"{path} must say a status, got {error}") from error
 
     def write_metrics(self, history: list[Plain]) -> None:
         """Write all epochs so far: a file of at most some hundred lines."""
+        self._check()
         lines = "".join(to_line(entry) + "\n" for entry in history)
         files.write(self.path / "metrics.jsonl", lines)
 
@@ -121,7 +164,17 @@ class RunFolder:
         path = self.path / "metrics.jsonl"
         if not path.exists():
             return []
-        return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        lines = path.read_text("utf-8").splitlines()
+        out: list[Plain] = []
+        for number, line in enumerate(lines, 1):
+            try:
+                out.append(json.loads(line))
+            except ValueError as error:
+                raise DamagedError(
+                    f"{path}, line {number} must be a whole line of JSON, got "
+                    f"{line[-30:]!r}; move the folder away and run it again"
+                ) from error
+        return out
 
     def write_artifacts(self, contents: Mapping[str, bytes]) -> None:
         """Write files that can be looked at, each whole."""
@@ -135,6 +188,9 @@ class RunFolder:
 
     def save(self, state: Plain) -> None:
         """Write a checkpoint."""
+        import torch
+
+        self._check()
         with files.replacing(self.path / "checkpoint.pt") as file:
             torch.save(state, file)
 
@@ -143,11 +199,19 @@ class RunFolder:
         path = self.path / "checkpoint.pt"
         if not path.exists():
             return None
-        return torch.load(path, map_location="cpu", weights_only=True)
+        import torch
+
+        try:
+            return torch.load(path, map_location="cpu", weights_only=True)
+        except (RuntimeError, EOFError, UnpicklingError) as error:
+            raise DamagedError(
+                f"{path} must be a whole checkpoint, got {str(error).splitlines()[0]}; "
+                "delete it, and the run begins again"
+            ) from error
 
     def forget(self) -> None:
         """Remove everything, so that the run can begin again."""
-        for name in ("run.json", "metrics.jsonl", "checkpoint.pt"):
+        for name in _FILES:
             (self.path / name).unlink(missing_ok=True)
         shutil.rmtree(self.path / "artifacts", ignore_errors=True)
 
@@ -155,8 +219,37 @@ class RunFolder:
         """A finished run is not resumed."""
         (self.path / "checkpoint.pt").unlink(missing_ok=True)
 
+    def pack(self, *, artifacts: bool = True) -> dict[str, bytes]:
+        """All that is worth sending to another disk, by name."""
+        names = [*_FILES]
+        if artifacts:
+            names += [f"artifacts/{name}" for name in self.artifacts()]
+        contents: dict[str, bytes] = {}
+        for name in names:
+            with suppress(FileNotFoundError):  # it may go while we look
+                contents[name] = (self.path / name).read_bytes()
+        return contents
+
+    def unpack(self, contents: Mapping[str, bytes]) -> None:
+        """Write what another disk has sent.
+
+        run.json comes last: before it is there, the run has not ended.
+        """
+        self._check()
+        for name in sorted(contents, key="run.json".__eq__):
+            files.write(self.path / name, contents[name])
+        status = self.status()
+        if status is not None and status.is_result:
+            self.drop_checkpoint()
+            leases.clear(self.path)
+
     def record(
-        self, *, study: str, scale: str, study_settings: Plain | None = None
+        self,
+        *,
+        study: str,
+        scale: str,
+        study_settings: Plain | None = None,
+        ruleset: Ruleset = "paper",
     ) -> RunRecord:
         """The run as a record, for the report.
 
@@ -174,7 +267,7 @@ class RunFolder:
             seed=spec.seed,
             scale=scale,
             spec=spec.plain(),
-            status=_status(known),
+            status=status_of(known),
             history=history,
             final=known.get("final", {}),
             wall_seconds=sum(
@@ -185,14 +278,39 @@ class RunFolder:
             data=known.get("data", {}),
             message=known.get("message", ""),
             artifacts=self.artifacts(),
+            ruleset=ruleset,
         )
 
+    def _check(self) -> None:
+        """Write nothing to a run that is another process's by now."""
+        if self._lease is not None:
+            self._lease.check()
+
     def _write_run(self, value: Plain) -> None:
+        self._check()
         text = json.dumps(jsonable(value), indent=1, ensure_ascii=False)
         files.write(self.path / "run.json", text)
 
 
-def _status(known: Plain) -> RunStatus:
+def _read_json(path: Path) -> Plain:
+    try:
+        known = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise DamagedError(
+            f"{path} must be a whole file of JSON, got {path.stat().st_size} bytes "
+            f"({error}); move it away and run again"
+        ) from error
+    if not isinstance(known, dict):
+        raise DamagedError(f"{path} must be one JSON object, got {known!r}")
+    return known  # pyright: ignore[reportUnknownVariableType]
+
+
+def _attempt(step: int) -> Plain:
+    """Who goes on from where."""
+    return {"host": leases.host(), "pid": os.getpid(), "from_step": step}
+
+
+def status_of(known: Plain) -> RunStatus:
     """What run.json says; the first edition wrote "running" at the beginning."""
     said = known["status"]
     return RunStatus.INTERRUPTED if said == "running" else RunStatus(said)
@@ -217,6 +335,8 @@ def commit() -> str:
 
 def machine() -> Plain:
     """What a reader needs to judge a wall time."""
+    import torch
+
     return {
         "system": platform.system(),
         "processor": platform.machine(),

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from acprop import checks
-from acprop.bench.optimizers import build
 from acprop.bench.spec import RunSpec
-from acprop.tasks.task import OptimizerFactory, Task
+
+if TYPE_CHECKING:  # torch takes seconds, and to read a study needs none of it
+    from acprop.tasks.task import OptimizerFactory, Task
 
 # The one table of tasks: the module in acprop.tasks, and its class.
 TASKS = {
@@ -33,20 +34,21 @@ class _Kind(NamedTuple):
     """A domain: how its settings are read, and what makes a task of them."""
 
     settings: Callable[[dict[str, Any]], TaskSettings]
-    task: Callable[..., Task]
+    task: "Callable[..., Task]"
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """source: where the data came from."""
 
-    task: Task
-    optimizer: OptimizerFactory
+    task: "Task"
+    optimizer: "OptimizerFactory"
     source: dict[str, Any]
 
 
 def prepare(spec: RunSpec, *, device: str = "cpu") -> Prepared:
     """Check everything a spec says, load its data; nothing is trained yet."""
+    from acprop.bench.optimizers import build
     from acprop.tasks.data import cache_folder
 
     kind = _kind(spec.task)
@@ -56,6 +58,11 @@ def prepare(spec: RunSpec, *, device: str = "cpu") -> Prepared:
         _fetch_once(wanted.dataset, cache_folder())
     task = kind.task(wanted, device=device)
     return Prepared(task, optimizer, task.source)
+
+
+def check_settings(task: str, settings: dict[str, Any]) -> None:
+    """Refuse settings that the task does not take; no data are loaded."""
+    _kind(task).settings(settings)
 
 
 def dataset_of(spec: RunSpec) -> str | None:

@@ -1,18 +1,25 @@
 """Work for many processes: one for each core, and none that outlives this one.
 
 Stopped by Ctrl-C, by a request to terminate, or left alone by a parent that was killed,
-a worker ends: a run writes its checkpoint first, everything else ends at once.
+a worker ends: a run writes its checkpoint first, everything else ends at once. A worker
+that the system kills takes one item with it, and no other worker notices.
 """
 
 import os
 import signal
 import threading
 import time
+import traceback
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, wait
-from multiprocessing import active_children, get_context
-from multiprocessing.connection import Connection
-from typing import Any, TypeVar
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from types import TracebackType
+from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
 
 from acprop.bench.signals import held
 
@@ -22,7 +29,138 @@ Prepare = tuple[Callable[..., None], *tuple[Any, ...]]  # a function and its arg
 
 _LOOK_EVERY = 0.2  # seconds, for a signal and for what the workers say
 _ASK_EVERY = 0.5  # seconds
-_leaving = threading.Event()  # of a worker
+_to_parent: Connection | None = None  # of a worker
+
+
+class WorkerDiedError(RuntimeError):
+    """The process that worked on an item is gone."""
+
+    def __init__(self, exit_code: int | None) -> None:
+        words = f"a worker ended with exit code {exit_code}"
+        if exit_code is not None and exit_code < 0:
+            words = f"a worker was killed by signal {-exit_code}"
+        if exit_code == -signal.SIGKILL:
+            words += ", perhaps for lack of memory"
+        super().__init__(words)
+
+
+class Told(NamedTuple):
+    """What a worker has said about its item before it was done."""
+
+    value: Any
+
+
+@dataclass(slots=True)
+class _Worker(Generic[A]):
+    process: SpawnProcess
+    pipe: "Connection[Any, Any]"
+    items: list[A]  # what it works on: one, or none
+
+
+class Pool(Generic[A, B]):
+    """Processes that call `work`; closed, it has none left.
+
+    Args:
+        prepare: called in each worker before its first item.
+    """
+
+    def __init__(
+        self, work: Callable[[A], B], size: int, prepare: Prepare | None = None
+    ) -> None:
+        # spawn: the native sweep and torch have threads, which a fork would lose
+        self._context = get_context("spawn")
+        self._work, self._size, self._prepare = work, size, prepare
+        self._workers: list[_Worker[A]] = []
+        # Nobody writes to it. It ends when we close it, or when we are no more.
+        self._lifeline, self._end = self._context.Pipe(duplex=False)
+
+    @property
+    def n_busy(self) -> int:
+        """How many items are worked on."""
+        return sum(len(worker.items) for worker in self._workers)
+
+    @property
+    def room(self) -> int:
+        """How many more can be worked on at once."""
+        return self._size - self.n_busy
+
+    def submit(self, item: A) -> None:
+        """Give an item to a worker that has none."""
+        idle = [worker for worker in self._workers if not worker.items]
+        worker = idle[0] if idle else self._start()
+        worker.items.append(item)
+        with suppress(OSError):  # it was killed while it waited: `wait` will notice
+            worker.pipe.send(item)
+
+    def wait(self, seconds: float) -> list[tuple[A, Told | Future[B]]]:
+        """What was said, and what is done, as soon as there is any of it."""
+        busy = {worker.pipe: worker for worker in self._workers if worker.items}
+        if not busy:
+            time.sleep(seconds)
+            return []
+        found: list[tuple[A, Told | Future[B]]] = []
+        for pipe in wait(list(busy), seconds):
+            self._hear(busy[cast("Connection[Any, Any]", pipe)], found)
+        return found
+
+    def _hear(
+        self, worker: _Worker[A], found: list[tuple[A, Told | Future[B]]]
+    ) -> None:
+        (item,) = worker.items
+        try:
+            while worker.items and worker.pipe.poll():
+                kind, value = worker.pipe.recv()
+                if kind == "told":
+                    found.append((item, Told(value)))
+                else:
+                    worker.items.clear()
+                    found.append((item, _future(kind, value)))
+        except (EOFError, OSError):
+            self._workers.remove(worker)
+            worker.process.join()
+            worker.pipe.close()
+            error = WorkerDiedError(worker.process.exitcode)
+            found.append((item, _future("error", error)))
+
+    def _start(self) -> _Worker[A]:
+        """Start a worker deaf to Ctrl-C, which a terminal sends to it as well.
+
+        One that is not ready yet would die of it with a traceback. The signal is not
+        lost to us: it waits until we hear again.
+        """
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(
+            target=_serve, args=(theirs, self._lifeline, self._work, self._prepare)
+        )
+        old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, old)
+            theirs.close()
+        self._workers.append(_Worker(process, ours, []))
+        return self._workers[-1]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self._end.close()
+            for worker in self._workers:
+                worker.process.terminate()  # at once, also one that is not ready yet
+        for worker in self._workers:
+            worker.pipe.close()  # who waits for an item, or for us to listen, ends
+        for worker in self._workers:
+            worker.process.join()
+        self._workers.clear()
+        self._end.close()
+        self._lifeline.close()
 
 
 def spread(
@@ -44,72 +182,80 @@ def spread(
     """
     if not items:
         return
-    # spawn: the native sweep and torch have threads, which a fork would lose
-    context = get_context("spawn")
-    with held() as asked:
-        # Nobody writes to it. It ends when we close it, or when we are no more.
-        lifeline, end = context.Pipe(duplex=False)
-        others = set(active_children())
-        pool = ProcessPoolExecutor(
-            min(jobs, len(items)),
-            mp_context=context,
-            initializer=_begin,
-            initargs=(lifeline, prepare),
-        )
-        with lifeline, end, pool:
-            try:
-                waiting = _submit(pool, work, items)
-                while waiting:
-                    done, _ = wait(waiting, _LOOK_EVERY, "FIRST_COMPLETED")
-                    if meanwhile is not None:
-                        meanwhile()
-                    if asked():  # what is done may have died of the same signal
-                        raise KeyboardInterrupt
-                    for future in done:
-                        ended(waiting.pop(future), future)
-            except BaseException:
-                end.close()
-                for worker in set(active_children()) - others:
-                    worker.terminate()  # at once, also one that is not ready yet
-                pool.shutdown(cancel_futures=True)
-                raise
+    waiting = deque(items)
+    with held() as asked, Pool(work, jobs, prepare) as pool:
+        while waiting or pool.n_busy:
+            while waiting and pool.room:
+                pool.submit(waiting.popleft())
+            found = pool.wait(_LOOK_EVERY)
+            if meanwhile is not None:
+                meanwhile()
+            if asked():  # what is done may have died of the same signal
+                raise KeyboardInterrupt
+            for item, end in found:
+                if isinstance(end, Future):
+                    ended(item, end)
 
 
-def _submit(
-    pool: ProcessPoolExecutor, work: Callable[[A], B], items: Sequence[A]
-) -> dict[Future[B], A]:
-    """Start the workers deaf to Ctrl-C, which a terminal sends to them as well.
+def tell(value: Any) -> None:
+    """In a worker: say something about its item to whoever waits for it."""
+    if _to_parent is not None:
+        with suppress(OSError):  # nobody listens any more
+            _to_parent.send(("told", value))
 
-    A worker that is not ready yet would die of it with a traceback. The signal is not
-    lost to us: it waits until we hear again.
+
+def _future(kind: str, value: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    if kind == "error":
+        future.set_exception(value)
+    else:
+        future.set_result(value)
+    return future
+
+
+def _serve(
+    pipe: "Connection[Any, Any]",
+    lifeline: "Connection[Any, Any]",
+    work: Callable[[Any], Any],
+    prepare: Prepare | None,
+) -> None:
+    """In a worker: one item after another, until there is nobody to ask for one.
+
+    Only the parent decides what Ctrl-C means.
     """
-    old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        return {pool.submit(_call, work, item): item for item in items}
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, old)
-
-
-def _begin(lifeline: Connection, prepare: Prepare | None) -> None:
-    """In a worker: only the parent decides what Ctrl-C means."""
+    global _to_parent
+    _to_parent = pipe
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_leave_after, args=(lifeline,), daemon=True).start()
     if prepare is not None:
         function, *arguments = prepare
         function(*arguments)
+    with suppress(EOFError, OSError):
+        while True:
+            _answer(pipe, work, pipe.recv())
 
 
-def _leave_after(lifeline: Connection) -> None:
-    lifeline.poll(None)
-    _leaving.set()
+def _answer(
+    pipe: "Connection[Any, Any]", work: Callable[[Any], Any], item: Any
+) -> None:
+    try:
+        value = work(item)
+    except Exception as error:  # it is the item's, and the parent decides
+        error.add_note("".join(traceback.format_exception(error)))
+        try:
+            pipe.send(("error", error))
+        except OSError:
+            raise
+        except Exception:  # an error that cannot be sent
+            pipe.send(("error", RuntimeError(f"{type(error).__name__}: {error}")))
+    else:
+        pipe.send(("done", value))
+
+
+def _leave_after(lifeline: "Connection[Any, Any]") -> None:
+    with suppress(OSError):
+        lifeline.poll(None)
     while True:  # a run writes its checkpoint at the first, and is gone at the next
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(_ASK_EVERY)
-
-
-def _call(work: Callable[[A], B], item: A) -> B:
-    """The pool has handed out items that cannot be taken back; they are not begun."""
-    if _leaving.is_set():
-        raise CancelledError
-    return work(item)

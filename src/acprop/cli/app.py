@@ -59,6 +59,7 @@ def run() -> None:
         if missing is None:
             raise  # a defect, not an install without an extra
         extra = "lab" if missing in doctor.LAB else "bench"
+        extra = "cluster" if missing in doctor.CLUSTER else extra
         advice = f"run pip install 'acprop[{extra}]' ({missing} is missing)"
         typer.echo(f"error: this command needs more packages; {advice}", err=True)
         sys.exit(1)

@@ -26,6 +26,7 @@ BENCH = (
     "sacrebleu",
     "sentencepiece",
 )
+CLUSTER = ("ray", "submitit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,8 @@ def examine() -> Iterator[Finding]:
         yield _package(name, "pip install 'acprop[lab]'")
     for name in BENCH:
         yield _package(name, "pip install 'acprop[bench]'")
+    for name in CLUSTER:
+        yield _package(name, "pip install 'acprop[cluster]'", needed=False)
     yield _package("tensorboard", "pip install tensorboard", needed=False)
     yield _native()
     for tool, use in (

@@ -24,7 +24,7 @@ from acprop.records import (
 )
 
 ARTIFACTS = "artifacts"  # the folder beside a file of records
-StudyKey = tuple[str, str]  # name and scale
+StudyKey = tuple[str, str, str]  # name, scale and ruleset
 
 
 @dataclass(slots=True)
@@ -131,11 +131,13 @@ def _add_studies(found: Collected, records: Sequence[Record]) -> None:
     runs: dict[StudyKey, list[RunRecord]] = {}
     for record in records:
         if isinstance(record, StudyRecord):
-            studies.setdefault((record.name, record.scale), []).append(record)
+            key = (record.name, record.scale, record.ruleset)
+            studies.setdefault(key, []).append(record)
         elif isinstance(record, RunRecord):
-            runs.setdefault((record.study, record.scale), []).append(record)
-    for name, scale in runs:
-        if (name, scale) not in studies:
+            key = (record.study, record.scale, record.ruleset)
+            runs.setdefault(key, []).append(record)
+    for name, scale, ruleset in runs:
+        if (name, scale, ruleset) not in studies:
             raise ValueError(
                 f"runs of {name} at scale {scale} must come with the study's own "
                 "record, got none; write both with acprop bench study --out FILE"
@@ -147,7 +149,12 @@ def _add_studies(found: Collected, records: Sequence[Record]) -> None:
 
 
 def _merged(parts: Sequence[StudyRecord]) -> StudyRecord:
-    """All runs of all parts; missing is what all of them miss."""
+    """All runs of all parts; missing is what all of them miss.
+
+    Contestants and trials are those of the last: a search is never merged with another.
+    """
+    if parts[-1].tuning:
+        return parts[-1]
     names = dict.fromkeys(run for part in parts for run in part.runs)
     missing = [m for m in parts[0].missing if all(m in part.missing for part in parts)]
     return replace(parts[-1], runs=tuple(names), missing=tuple(missing))

@@ -24,6 +24,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from acprop import files
 from acprop.records import (
     KINDS,
+    Curves,
     FigureRecord,
     Record,
     RunRecord,
@@ -33,9 +34,16 @@ from acprop.records import (
     read,
     write,
 )
+from acprop.report.contests import (
+    comparison_table,
+    detail_table,
+    sensitivity,
+    trial_table,
+)
 from acprop.report.figures import draw
 from acprop.report.gallery import Gallery, build_gallery
 from acprop.report.metrics import label_of
+from acprop.report.profiles import study_profiles
 from acprop.report.studies import gather, study_figures
 from acprop.report.tables import Table, study_sentence, study_table
 
@@ -68,7 +76,7 @@ class PageFigure:
 
 @dataclass(frozen=True, slots=True)
 class _StudyFigure:
-    """kind: of the records that it shows."""
+    """kind: of the records that it shows; "points" for curves of single points."""
 
     path: str
     kind: str
@@ -85,7 +93,9 @@ class _Study:
     records: str
     sentence: str
     table: Table
+    more: tuple[Table, ...]
     every: Table | None
+    left_out: tuple[str, ...]
     counts: str
     data: str
     wall: str
@@ -125,6 +135,7 @@ def write_page(
     prepared = [
         _prepare(out, study, runs, content.artifacts) for study, runs in content.studies
     ]
+    profiles = _draw_profiles(out, content.studies)
     if verdicts:
         write(out / "verdicts.jsonl", verdicts)
     text = (
@@ -138,6 +149,7 @@ def write_page(
             corrected={v.claim for v in verdicts},
             figures=shown,
             studies=prepared,
+            profiles=profiles,
             missing=[*absent, *(m for study in prepared for m in study.missing)],
         )
     )
@@ -165,11 +177,14 @@ def _prepare(
     artifacts: Mapping[str, Path],
 ) -> _Study:
     """Write a study's records, then draw from what was written."""
-    key = _key(f"{study.name}-{study.scale}")
+    is_paper = study.ruleset == "paper"
+    parts = [study.name, study.scale, *([] if is_paper else [study.ruleset])]
+    key = _key("-".join(parts))
     path = out / "studies" / f"{key}.jsonl"
     found = gather(study, runs)
-    write(path, [study, *found.runs, *study_figures(found)])
-    table = study_table(found)
+    figures = [*study_figures(found), *sensitivity(found)]
+    write(path, [study, *found.runs, *found.trials, *figures])
+    table = study_table(found) if is_paper else comparison_table(found)
     lost = len(set(study.runs)) - len(found.runs)
     gone = [f"{lost} of {len(study.runs)} runs have no record"] if lost else []
     return _Study(
@@ -182,15 +197,48 @@ def _prepare(
         table=table,
         every=(
             study_table(found, every=True)
-            if len(found.arms) > len(table.rows)
+            if is_paper and len(found.arms) > len(table.rows)
             else None
         ),
+        more=() if is_paper else (detail_table(found), trial_table(found)),
+        left_out=tuple(study.tuning.get("left_out", ())),
         counts=_run_counts(study, found.runs),
         data="; ".join(sorted({_sources(run.data) for run in found.runs if run.data})),
-        wall=_duration(sum(r.wall_seconds for r in found.runs)) if found.runs else "–",
+        wall=_wall([*found.runs, *found.trials]),
         missing=tuple(f"{study.title}: {why}" for why in (*study.missing, *gone)),
-        messages=_messages(found.runs),
+        messages=_messages([*found.runs, *_failed(found.trials)]),
     )
+
+
+def _wall(runs: Sequence[RunRecord]) -> str:
+    return _duration(sum(run.wall_seconds for run in runs)) if runs else "–"
+
+
+def _failed(trials: Sequence[RunRecord]) -> list[RunRecord]:
+    """One that was stopped early has not failed."""
+    return [run for run in trials if run.status is not RunStatus.INTERRUPTED]
+
+
+@dataclass(frozen=True, slots=True)
+class _Profile:
+    """A figure over all studies of one ruleset and scale."""
+
+    path: str
+    records: str
+    title: str
+
+
+def _draw_profiles(
+    out: Path, studies: Sequence[tuple[StudyRecord, Sequence[RunRecord]]]
+) -> list[_Profile]:
+    made: list[_Profile] = []
+    for curves in study_profiles(gather(study, runs) for study, runs in studies):
+        key = _key(curves.name)
+        records, path = (f"studies/{key}.{end}" for end in ("jsonl", "svg"))
+        write(out / records, [curves])
+        draw([curves], out / path, title=curves.title)
+        made.append(_Profile(path, records, curves.title))
+    return made
 
 
 def _draw(out: Path, key: str, study: StudyRecord) -> tuple[_StudyFigure, ...]:
@@ -198,14 +246,22 @@ def _draw(out: Path, key: str, study: StudyRecord) -> tuple[_StudyFigure, ...]:
     kinds: dict[str, list[Record]] = {}
     for record in read(out / "studies" / f"{key}.jsonl"):
         if not isinstance(record, StudyRecord | RunRecord):
-            kinds.setdefault(record.record, []).append(record)
+            kinds.setdefault(_kind(record), []).append(record)
     made: list[_StudyFigure] = []
     for kind, records in kinds.items():
         name = f"{key}-{kind}" if made else key
         place = f"studies/{name}.svg"
-        draw(records, out / place, title=f"{study.title} ({study.scale} scale)")
+        rules = "" if study.ruleset == "paper" else f", ruleset {study.ruleset}"
+        title = f"{study.title} ({study.scale} scale{rules})"
+        draw(records, out / place, title=title)
         made.append(_StudyFigure(place, kind))
     return tuple(made)
+
+
+def _kind(record: Record) -> str:
+    """What is drawn together."""
+    points = isinstance(record, Curves) and record.drawn == "points"
+    return "points" if points else record.record
 
 
 def _messages(runs: Sequence[RunRecord]) -> tuple[str, ...]:

@@ -21,7 +21,15 @@ from acprop.report.statistics import (
 from acprop.report.studies import StudyRuns, shown_arms
 from acprop.report.style import display
 
-__all__ = ["Table", "markdown", "study_sentence", "study_table"]
+__all__ = [
+    "Table",
+    "compared_metric",
+    "markdown",
+    "numbers",
+    "spread_words",
+    "study_sentence",
+    "study_table",
+]
 
 REFERENCE = "acprop"
 NONE = "–"
@@ -33,12 +41,14 @@ class Table:
     """reference: the arm that others are compared with; empty if there is none.
 
     chosen_by: the validation metric by which settings were chosen, if any were.
+    caption: what it shows; empty is what the page says of every study's table.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     reference: str = ""
     chosen_by: str = ""
+    caption: str = ""
 
 
 def study_table(found: StudyRuns, *, every: bool = False) -> Table:
@@ -54,7 +64,7 @@ def study_table(found: StudyRuns, *, every: bool = False) -> Table:
     if len(shown) < len(arms):
         chosen_by = selection_metric(found.runs) or ""
         metrics = list(dict.fromkeys([*metrics, chosen_by])) if chosen_by else metrics
-    compared = None if every else _compared(study)
+    compared = None if every else compared_metric(study)
     references = [_reference(arm, shown, axes) for arm in shown]
     has_reference = compared is not None and any(references)
     columns = ["optimizer", *names, "runs", *(label_of(m) for m in metrics)]
@@ -85,8 +95,8 @@ def study_sentence(found: StudyRuns) -> str:
     One value for each optimizer and task, at the setting that validation chose.
     """
     study, arms = found.study, found.arms
-    metric = _compared(study)
-    shown = shown_arms(arms, ())
+    metric = compared_metric(study)
+    shown = shown_arms(arms, ()) if study.ruleset == "paper" else list(arms)
     if metric is None or not shown:
         return ""
     names = _told(study, arms)
@@ -104,7 +114,8 @@ def study_sentence(found: StudyRuns) -> str:
         how += ", at the setting that validation chose"
     note = study.note.strip().rstrip(".")
     scale = f"At {study.scale} scale" + (f" ({note})" if note else "")
-    return f"{scale}, final {label_of(metric)} ({how}): {'; '.join(parts)}."
+    what = f"ruleset {study.ruleset}, final {label_of(metric)} ({how})"
+    return f"{scale}, {what}: {'; '.join(parts)}."
 
 
 def spread_words(metric: str, seen: Spread) -> str:
@@ -112,7 +123,7 @@ def spread_words(metric: str, seen: Spread) -> str:
     if not seen.n:
         return NONE
     values = (seen.mean, seen.std, seen.low, seen.high)
-    mean, std, low, high = _numbers(metric, values, seen.std)
+    mean, std, low, high = numbers(metric, values, seen.std)
     return f"{mean}{NB}±{NB}{std} [{low},{NB}{high}]" if seen.n > 1 else mean
 
 
@@ -123,7 +134,7 @@ def _told(study: StudyRecord, arms: Sequence[Arm]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _compared(study: StudyRecord) -> str | None:
+def compared_metric(study: StudyRecord) -> str | None:
     """The metric to compare by: of the test if there is one, else the first."""
     tests = [name for name in study.metrics if name.startswith("test_")]
     return (tests or [*study.metrics, None])[0]
@@ -160,14 +171,14 @@ def _difference(arm: Arm, reference: Arm | None, metric: str) -> str:
         return "no seed finished in both"
     seen = found.spread
     ends = (seen.mean, seen.low, seen.high)
-    texts = _numbers(metric, ends, seen.std)
+    texts = numbers(metric, ends, seen.std)
     signs = ["" if value < 0 else "+" for value in ends]
     mean, low, high = (a + b for a, b in zip(signs, texts, strict=True))
     interval = f" [{low},{NB}{high}]" if seen.n > 1 else ", one seed"
     return f"{mean}{interval}: {found.words}"
 
 
-def _numbers(metric: str, values: Sequence[float], std: float) -> list[str]:
+def numbers(metric: str, values: Sequence[float], std: float) -> list[str]:
     """Numbers to the second digit of their spread; accuracies to 0.01 %."""
     form = ".2f"
     if not is_share(metric):

@@ -5,7 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from acprop.bench import rosters
+from acprop.bench.engines import Engine
 from acprop.bench.execute import Outcome, collect, execute
+from acprop.bench.rosters import Roster
+from acprop.bench.store import Store
 from acprop.bench.studies import PlannedRun, Study
 from acprop.bench.tasks import dataset_of
 from acprop.progress import Bar
@@ -70,20 +74,40 @@ class Datasets:
 
 
 def run_study(
-    study: Study, scale: str, runs: Path, *, jobs: int | None, quiet: bool = False
+    study: Study,
+    scale: str,
+    runs: Path,
+    *,
+    jobs: int | None = None,
+    engine: Engine | None = None,
+    quiet: bool = False,
 ) -> StudyResult:
-    """Run a study by itself; each run fetches its own data."""
+    """Run a study by itself; each run fetches its own data.
+
+    engine: where; by default `jobs` processes here.
+    """
     planned = study.planned(scale)
+    Store(runs).prepare()
+    rosters.write(runs, roster_of(study, scale, "paper", planned))
     ids = {p.spec.id: study.name for p in planned}
     with Bar(study.name, len(ids), quiet=quiet) as bar:
         outcomes = execute(
             [p.spec for p in planned],
             runs,
-            studies=ids,
+            engine=engine,
             jobs=jobs,
+            studies=ids,
             on_progress=bar.share,
         )
     return _result(_Part(study, planned, []), scale, runs, outcomes, Datasets())
+
+
+def roster_of(
+    study: Study, scale: str, ruleset: str, planned: Sequence[PlannedRun]
+) -> Roster:
+    """Which runs these are, for `acprop bench status`."""
+    wanted = rosters.asked(p.spec for p in planned)
+    return Roster(study.name, scale, ruleset, study.scale(scale).seconds, wanted)
 
 
 @dataclass(frozen=True, slots=True)

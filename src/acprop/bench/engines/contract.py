@@ -1,0 +1,82 @@
+"""What an engine is, what it is given, and what it gives back."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from acprop.bench.leases import Seen
+from acprop.bench.spec import RunSpec
+from acprop.records import RunStatus
+
+# Why a run has come to no end of its own:
+#   busy    another process works on it
+#   failed  an error, which the run's folder says
+#   killed  its process is no more, and the run may be the reason
+#   lost    its machine is no more, or took its process away
+Trouble = Literal["busy", "failed", "killed", "lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run to be carried out, as it is sent to a worker.
+
+    root: the store. study: what the run is made for, which it notes.
+    until_epoch: where it pauses. time_limit: seconds, of this attempt.
+    threads, device: what it may use.
+    dead: a lease on it that was watched, and found dead.
+    """
+
+    spec: RunSpec
+    root: Path
+    study: str = ""
+    until_epoch: int | None = None
+    time_limit: float | None = None
+    threads: int = 1
+    device: str = "cpu"
+    dead: Seen | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How an attempt ended. trouble: None if the run ended by itself, or paused.
+
+    files: the run's folder, where the worker writes to another disk than ours.
+    """
+
+    status: RunStatus
+    message: str = ""
+    trouble: Trouble | None = None
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+
+
+# A run's id, and either the share of it that is done or how its attempt ended.
+Event = tuple[str, float | End]
+
+
+class Crew(Protocol):
+    """Workers that are ready."""
+
+    def room(self) -> int:
+        """How many more jobs it can begin now."""
+        ...
+
+    def submit(self, jobs: Sequence[Job]) -> None:
+        """Begin them, or let them wait where they are begun."""
+        ...
+
+    def wait(self, seconds: float) -> list[Event]:
+        """What has happened; empty after so many seconds without anything."""
+        ...
+
+
+class Engine(Protocol):
+    """Where runs are carried out."""
+
+    def open(self, root: Path, n_runs: int) -> AbstractContextManager[Crew]:
+        """Get workers for so many runs; closed by an error, it stops what runs.
+
+        What is stopped has written a checkpoint, if there was time for it.
+        """
+        ...

@@ -1,0 +1,62 @@
+"""Processes of this machine: one for each core, one thread in each.
+
+Runs of small networks gain nothing from a second thread and everything from a second
+process.
+"""
+
+import os
+from collections.abc import Generator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from acprop.bench.engines.contract import Crew, End, Event, Job
+from acprop.bench.engines.work import work
+from acprop.bench.workers import Pool, Told, WorkerDiedError, tell
+from acprop.records import RunStatus
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEngine:
+    """jobs: how many runs at once; None is one for each core."""
+
+    jobs: int | None = None
+
+    @contextmanager
+    def open(self, root: Path, n_runs: int) -> Generator[Crew]:
+        """Processes are started as they are needed."""
+        del root
+        size = min(self.jobs or os.cpu_count() or 1, n_runs)
+        with Pool(_work, size) as pool:
+            yield _LocalCrew(pool)
+
+
+class _LocalCrew:
+    def __init__(self, pool: Pool[Job, End]) -> None:
+        self._pool = pool
+
+    def room(self) -> int:
+        return self._pool.room
+
+    def submit(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            self._pool.submit(job)
+
+    def wait(self, seconds: float) -> list[Event]:
+        found = self._pool.wait(seconds)
+        return [
+            (job.spec.id, said.value if isinstance(said, Told) else _end_of(said))
+            for job, said in found
+        ]
+
+
+def _work(job: Job) -> End:
+    return work(job, tell)
+
+
+def _end_of(future: Future[End]) -> End:
+    try:
+        return future.result()
+    except WorkerDiedError as error:
+        return End(RunStatus.ERROR, str(error), "killed")

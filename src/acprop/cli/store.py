@@ -1,0 +1,84 @@
+"""`acprop bench status` and `acprop bench collect`: what a store of runs holds."""
+
+import json as json_module
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from acprop.cli import show, stopping
+
+if TYPE_CHECKING:
+    from acprop.bench.status import Status
+
+
+def status(
+    name: Annotated[str, typer.Argument(help="such as vision/cifar10-vgg11")],
+    scale: Annotated[str, typer.Option(help="smoke, small or paper")] = "smoke",
+    ruleset: Annotated[str, typer.Option(help="default, paper or tuned")] = "paper",
+    runs: Annotated[Path, typer.Option(help="folder of all runs")] = Path("runs"),
+    json: Annotated[bool, typer.Option("--json", help="print one object")] = False,
+) -> None:
+    """How far a study is: a line for each optimizer, and the time left."""
+    with stopping.saying("stopped"):
+        from acprop.reproduce.status import study_status
+
+        found = study_status(name, scale, ruleset, runs)
+        if json:
+            typer.echo(json_module.dumps(asdict(found), ensure_ascii=False))
+        else:
+            _show(found)
+
+
+def _show(found: "Status") -> None:
+    from acprop.bench.status import STATES
+
+    states = [state for state in STATES if found.total(state)]
+    table = Table("optimizer", "runs", *states, "left")
+    for line in found.lines:
+        counts = [str(line.counts.get(state) or "") for state in states]
+        left = _duration(line.seconds_left)
+        table.add_row(line.optimizer, str(line.n_runs), *counts, left)
+    show.console.print(table)
+    show.console.print(ProgressBar(total=1.0, completed=found.share, width=40))
+    words = f"{found.total('done') + found.total('diverged')} of {found.n_runs} runs"
+    if found.seconds_left:
+        how = f"{found.workers} at work" if found.workers else "nothing runs now"
+        left = _duration(found.seconds_left)
+        words += f", {found.share:.0%} of the work; about {left} left ({how})"
+    show.console.print(words)
+    for trouble in found.troubles:
+        show.console.print(f"  {trouble}", markup=False)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def collect(
+    stores: Annotated[list[Path], typer.Argument(help="folders of runs")],
+    into: Annotated[Path, typer.Option(help="the store that takes them in")],
+) -> None:
+    """Merge the stores of several machines; a result beats none, nothing is lost."""
+    with stopping.saying("stopped; run it again and it continues where it was"):
+        from acprop.bench.merge import merge
+        from acprop.progress import Bar
+
+        with Bar("runs") as bar:
+            merged = merge(stores, into, on_run=bar.advance)
+        typer.echo(
+            f"{merged.new} new, {merged.better} better than what was there, "
+            f"{merged.known} known"
+        )
+        for line in merged.conflicts:
+            typer.echo(f"conflict: {line}", err=True)
+        for line in merged.problems:
+            typer.echo(f"left out: {line}", err=True)
+        raise typer.Exit(int(bool(merged.conflicts or merged.problems)))
