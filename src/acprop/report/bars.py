@@ -9,11 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from acprop.records import Bar, Bars
-from acprop.report.style import colours, panels
+from acprop.report.style import GRID, INK, colours, panels
 
 WIDTH = 0.62
 SPREAD = 0.32  # how far apart the dots of a bar may be
-INK = "#222222"
 
 
 def draw_bars(records: Sequence[Bars], title: str | None) -> Figure:
@@ -44,7 +43,7 @@ def _draw_panel(ax: Axes, record: Bars, inks: dict[str, str]) -> None:
     ax.set_xlim(-0.6, len(record.bars) - 0.4)
     ax.set_title(record.title)
     ax.set_ylabel(record.value_label)
-    ax.grid(axis="y", color="#E6E6E6", linewidth=0.5)
+    ax.grid(axis="y", color=GRID, linewidth=0.5)
     ax.set_axisbelow(True)
 
 

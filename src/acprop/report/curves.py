@@ -14,7 +14,16 @@ from matplotlib.patches import Patch
 from matplotlib.transforms import ScaledTranslation
 
 from acprop.records import Curves, Line
-from acprop.report.style import colours, legend_below, panels, power_below, symlog_ticks
+from acprop.report.style import (
+    GRID,
+    INK,
+    PAPER,
+    colours,
+    legend_below,
+    panels,
+    power_below,
+    symlog_ticks,
+)
 
 N_SOLID = 6  # more lines than this differ in their dashes too
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)), (0, (9, 4)))
@@ -25,7 +34,7 @@ SYMLOG_DECADES = 6
 MARKERS = ("", "o", "s", "^", "D")
 N_MARKERS = 8
 # Of bands; of the one in the legend, which stands for those of all colours.
-ALPHA, BAND = 0.18, "black"
+ALPHA, BAND = 0.18, INK
 Look = dict[str, object]
 
 UNDER_THE_LABEL = 30  # points from the panel to its legend: ticks and label
@@ -76,7 +85,7 @@ def _looks(labels: Sequence[str]) -> dict[str, Look]:
         used.append((colour, kind))
         marker = MARKERS[n_before % len(MARKERS)]
         look = {"color": colour, "linestyle": DASHES[kind], "marker": marker}
-        looks[label] = {**look, "markersize": 4.5, "markerfacecolor": "white"}
+        looks[label] = {**look, "markersize": 4.5, "markerfacecolor": PAPER}
     return looks
 
 
@@ -111,7 +120,7 @@ def _draw_panel(ax: Axes, record: Curves, looks: dict[str, Look]) -> None:
     ax.set_title(record.title)
     ax.set_xlabel(record.x_label)
     ax.set_ylabel(record.y_label)
-    ax.grid(color="#E6E6E6", linewidth=0.5)
+    ax.grid(color=GRID, linewidth=0.5)
     ax.set_axisbelow(True)
 
 

@@ -31,6 +31,7 @@ from acprop.report.heatmaps import draw_heatmaps
 from acprop.report.regions import draw_regions
 from acprop.report.style import DPI, style
 from acprop.report.surfaces import draw_surfaces
+from acprop.report.svg import finished
 
 __all__ = ["draw", "draw_figure", "figure"]
 
@@ -53,10 +54,18 @@ def draw(records: Sequence[Record], path: Path, *, title: str | None = None) -> 
         known = ", ".join(f".{name}" for name in _METADATA)
         raise ValueError(f"path must end in one of {known}, got {path.name}")
     picture = BytesIO()
+    is_svg = form == "svg"
     with style():
         drawn = _figure(records, title)
-        drawn.savefig(picture, format=form, dpi=DPI, metadata=_METADATA[form])  # pyright: ignore[reportUnknownMemberType]
-    files.write(path, picture.getvalue())
+        drawn.savefig(  # pyright: ignore[reportUnknownMemberType]
+            picture,
+            format=form,
+            dpi=DPI,
+            metadata=_METADATA[form],
+            transparent=is_svg,
+        )
+    content = picture.getvalue()
+    files.write(path, finished(content.decode()) if is_svg else content)
 
 
 def draw_figure(records: Sequence[Record], path: Path) -> None:

@@ -22,6 +22,7 @@ from matplotlib.patches import Patch
 from acprop.records import Boundary, Cell, Region
 from acprop.report.plane import draw_border, grid_edges, set_plane
 from acprop.report.style import (
+    INK,
     Floats,
     display,
     label_outer,
@@ -31,6 +32,7 @@ from acprop.report.style import (
 )
 
 MAX_MARKS = 50 * 50  # more would touch each other at three panels in a row
+MAX_VECTOR_MARKS = 300  # more are pixels in an SVG, where each would be 100 bytes
 BORDER = "border in the limit"
 
 
@@ -56,7 +58,7 @@ MARKS = {
     (False, True): Mark("undecided at this horizon", "#A6A6A6", "s", 0.4),
     (False, False): Mark("wrong drift: diverges", "#0072B2", "o", 0.5),
     (True, False): Mark(
-        "converged against the drift", "#F0E442", "*", 1.5, edge="#000000"
+        "converged against the drift", "#F0E442", "*", 1.5, edge=INK
     ),
 }
 Answer = tuple[bool, bool]
@@ -188,6 +190,7 @@ def _draw_marks(ax: Axes, region: Region) -> None:
                 linewidths=mark.edge_width,
                 label=mark.label,
                 zorder=3 if mark.edge else 2,
+                rasterized=len(region.cells) > MAX_VECTOR_MARKS,
             )
 
 
@@ -234,5 +237,5 @@ def _handles(
             line.set(markeredgecolor=edge, markeredgewidth=mark.edge_width)
             handles.append(line)
     if has_border:
-        handles.append(Line2D([], [], color="black", label=BORDER))
+        handles.append(Line2D([], [], color=INK, label=BORDER))
     return handles

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from acprop.records import Surface
 from acprop.report.style import (
+    DARK_LETTER,
     Floats,
     edges,
     is_wide,
@@ -90,7 +91,7 @@ def _draw_panel(figure: Figure, ax: Axes, record: Surface) -> None:
         if is_wide(places):
             ax.set(**{f"{axis}scale": "log"})
     if has_both and min(values.shape) > 1:
-        ax.contour(x, y, values, levels=[0], colors="black", linewidths=1.2)
+        ax.contour(x, y, values, levels=[0], colors=DARK_LETTER, linewidths=1.2)
     is_symlog = isinstance(norm, SymLogNorm)
     ticks = symlog_ticks(norm.linthresh) if is_symlog else None
     bar = figure.colorbar(mesh, ax=ax, ticks=ticks, extend=_beyond(values, norm))
