@@ -115,6 +115,7 @@ def _draw_panel(ax: Axes, record: Curves, looks: dict[str, Look]) -> None:
         drawn.set(**looks[line.label], markevery=_spread(line.x, record.x_scale))
         drawn.set_rasterized(len(line.x) > MAX_VECTOR_POINTS)
         _draw_band(ax, line, str(looks[line.label]["color"]))
+        _draw_dots(ax, line, str(looks[line.label]["color"]))
     if record.y_range is not None:
         ax.set_ylim(*record.y_range)
     ax.set_title(record.title)
@@ -129,6 +130,14 @@ def _draw_band(ax: Axes, line: Line, colour: str) -> None:
     if line.low:
         ends = line.low, line.high
         ax.fill_between(line.x, *ends, color=colour, alpha=ALPHA, linewidth=0)
+
+
+def _draw_dots(ax: Axes, line: Line, colour: str) -> None:
+    """Single seeds: small, and open where lines have marks."""
+    if line.dots:
+        x, y = zip(*line.dots, strict=True)
+        dots = ax.scatter(x, y, s=9, zorder=3, clip_on=False)
+        dots.set(facecolor=colour, edgecolor=PAPER, linewidth=0.4)
 
 
 def _band_handles(records: Sequence[Curves]) -> list[Patch]:

@@ -11,6 +11,7 @@ from acprop.records import StudyRecord
 from acprop.report.metrics import is_share, label_of, shown_value
 from acprop.report.statistics import (
     Arm,
+    Difference,
     Spread,
     compare,
     describe,
@@ -21,7 +22,14 @@ from acprop.report.statistics import (
 from acprop.report.studies import StudyRuns, shown_arms
 from acprop.report.style import display
 
-__all__ = ["Table", "markdown", "study_sentence", "study_table"]
+__all__ = [
+    "Table",
+    "compared_metric",
+    "difference_words",
+    "markdown",
+    "study_sentence",
+    "study_table",
+]
 
 REFERENCE = "acprop"
 NONE = "–"
@@ -54,7 +62,7 @@ def study_table(found: StudyRuns, *, every: bool = False) -> Table:
     if len(shown) < len(arms):
         chosen_by = selection_metric(found.runs) or ""
         metrics = list(dict.fromkeys([*metrics, chosen_by])) if chosen_by else metrics
-    compared = None if every else _compared(study)
+    compared = None if every else compared_metric(study)
     references = [_reference(arm, shown, axes) for arm in shown]
     has_reference = compared is not None and any(references)
     columns = ["optimizer", *names, "runs", *(label_of(m) for m in metrics)]
@@ -85,7 +93,7 @@ def study_sentence(found: StudyRuns) -> str:
     One value for each optimizer and task, at the setting that validation chose.
     """
     study, arms = found.study, found.arms
-    metric = _compared(study)
+    metric = compared_metric(study)
     shown = shown_arms(arms, ())
     if metric is None or not shown:
         return ""
@@ -123,7 +131,7 @@ def _told(study: StudyRecord, arms: Sequence[Arm]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _compared(study: StudyRecord) -> str | None:
+def compared_metric(study: StudyRecord) -> str | None:
     """The metric to compare by: of the test if there is one, else the first."""
     tests = [name for name in study.metrics if name.startswith("test_")]
     return (tests or [*study.metrics, None])[0]
@@ -155,7 +163,11 @@ def _metric(arm: Arm, metric: str) -> str:
 def _difference(arm: Arm, reference: Arm | None, metric: str) -> str:
     if reference is None:
         return "reference" if arm.optimizer == REFERENCE else NONE
-    found = compare(arm, reference, metric)
+    return difference_words(compare(arm, reference, metric), metric)
+
+
+def difference_words(found: Difference, metric: str) -> str:
+    """+1.20 [+0.40, +2.00]: better."""
     if not found.spread.n:
         return "no seed finished in both"
     seen = found.spread
