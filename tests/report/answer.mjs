@@ -9,7 +9,7 @@ const load = (name) => import(new URL(name, folder));
 const { METHODS, CONVENTIONS, withDelay } = await load("rules.js");
 const { begin, advance, hyper } = await load("step.js");
 const { problemOf } = await load("problems.js");
-const { mean, logCentered, logUncentered, secondMoment } = await load("limits.js");
+const { mean, logCentered, logUncentered, secondMoment, segments } = await load("limits.js");
 const { drift } = await load("drift.js");
 const { crossings } = await load("borders.js");
 const { trajectory, moments, rates, feed } = await load("simulate.js");
@@ -50,8 +50,9 @@ const ANSWERS = {
     cases.map(({ problem, P, beta1, beta2 }) => {
       const at = problemOf(problem, P);
       const plain = (centered) => {
-        const found = secondMoment(at, beta1, beta2, centered);
-        return found === null ? null : [...found];
+        const found = new Float64Array(P);
+        const isWhole = secondMoment(segments(at, beta1, centered), beta2, found);
+        return isWhole ? [...found] : null;
       };
       return {
         m: [...mean(at, beta1)],

@@ -130,7 +130,8 @@ def _policy(script: str, style: str) -> str:
 
 def _colours() -> str:
     """One colour and one dash for each optimizer, also on a dark page."""
-    light, dark = [], []
+    light: list[str] = []
+    dark: list[str] = []
     for i, name in enumerate(METHODS):
         colour, dash = OPTIMIZERS[name][1], DASHES[i % len(DASHES)]
         light.append(f".c-{name} {{ --c: {colour}; --dash: {dash}; }}")

@@ -4,7 +4,7 @@
 // Every change of sign is refined; a pocket between two samples shows as a dip, whose
 // extremum is looked for too.
 
-import { drift } from "./drift.js";
+import { driftOfBeta2 } from "./drift.js";
 import { isFamily } from "./rules.js";
 
 const XTOL = 1e-12;
@@ -19,8 +19,9 @@ const hasBorder = (method) =>
   (isFamily(method) && !method.amsgrad) || method.rule === "adopt";
 
 // For one problem: does it converge below the first crossing, and the crossings' β2.
-export function crossings(problem, method, convention, { beta1, eps }, { lo, hi, step }) {
-  const f = (z) => drift(problem, method, convention, { beta1, beta2: toBeta2(z), eps });
+export function crossings(problem, method, convention, numbers, { lo, hi, step }) {
+  const of = driftOfBeta2(problem, method, convention, numbers);
+  const f = (z) => of(toBeta2(z));
   if (!hasBorder(method)) return { converges: f(0) > 0, beta2: [] };
   const n = Math.round((hi - lo) / step);
   let knots = [];
@@ -46,6 +47,9 @@ function dips(f, knots) {
     const [[a, fa], [, fb], [c, fc]] = [knots[i - 1], knots[i], knots[i + 1]];
     const sign = fb > 0 ? 1 : -1;
     if (sign * fb >= Math.min(sign * fa, sign * fc) - RESOLVED) continue;
+    // A parabola through the three tells whether zero may be within reach at all.
+    const depth = (fa - fc) ** 2 / (16 * (fa - 2 * fb + fc));
+    if (sign * (fb - 4 * depth) > 0) continue;
     const z = lowest((x) => sign * f(x), a, c);
     const y = f(z);
     if (sign * y < 0) found.push([z, y]);

@@ -1,13 +1,13 @@
 // Lines over steps: one picture in a figure of the page.
 
-import { axes, linearTicks, logTicks, pairs, scale, svg } from "./svg.js";
+import { axes, labelled, linearTicks, logTicks, scale, svg } from "./svg.js";
 import { number, whole } from "./format.js";
 
-const FEW = 90; // points that are drawn as dots too
+const FEW = 50; // points that are drawn as dots too
 
 // `host` is a <figure> with an empty .plot; returns draw(spec), which fills it.
 //
-// spec: lines of {key, label, values, first}, values[i] being that of step first + i;
+// spec: lines of {key, label, values, first, dots}, values[i] being that of step first + i;
 // t: {lo, hi}; y: {lo, hi, log}; yLabel; marks: steps to point at; summary: what a
 // reader who does not see the picture is told.
 export function makeChart(host, height) {
@@ -22,7 +22,7 @@ export function makeChart(host, height) {
     const box = { left: 52, right: width - 10, top: 22, bottom: height - 40 };
     const x = scale(spec.t, box.left, box.right);
     const y = scale(spec.y, box.bottom, box.top);
-    const room = Math.max(2, Math.floor((box.right - box.left) / 110));
+    const room = Math.max(2, Math.floor((box.right - box.left) / 62));
     const xTicks = linearTicks(spec.t.lo, spec.t.hi, room).filter(Number.isInteger);
     const yTicks = (spec.y.log ? logTicks : linearTicks)(spec.y.lo, spec.y.hi, 4);
     image.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -33,8 +33,8 @@ export function makeChart(host, height) {
         box,
         x,
         y,
-        xTicks: pairs(xTicks, false),
-        yTicks: pairs(yTicks, spec.y.log),
+        xTicks: labelled(xTicks, false),
+        yTicks: labelled(yTicks, spec.y.log),
         xLabel: "step t",
         yLabel: spec.yLabel,
       }),
@@ -68,7 +68,7 @@ export function makeChart(host, height) {
   return draw;
 }
 
-function drawLine({ key, values, first }, x, y, box) {
+function drawLine({ key, values, first, dots = false }, x, y, box) {
   const group = svg("g", { class: `line c-${key}` });
   const from = Math.max(0, Math.ceil(x.lo) - first);
   const to = Math.min(values.length - 1, Math.floor(x.hi) - first);
@@ -80,7 +80,7 @@ function drawLine({ key, values, first }, x, y, box) {
   const n = to - from + 1;
   const path = n <= 2 * (box.right - box.left) ? each : envelope;
   group.append(svg("path", { d: path(values, from, to, first, x, place) }));
-  if (n <= FEW) {
+  if (n <= FEW || dots) {
     for (let i = from; i <= to; i++) {
       const at = place(values[i]);
       if (at !== null) group.append(svg("circle", { cx: x.at(first + i), cy: at, r: 2.2 }));

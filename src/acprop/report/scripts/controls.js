@@ -12,6 +12,8 @@ import { html } from "./svg.js";
 const SCALES = {
   linear: { to: (x) => x, from: (x) => Number(x.toPrecision(4)) },
   whole: { to: (x) => x, from: Math.round },
+  // 0, 0.9, 0.99, 0.999 … evenly
+  nines: { to: (x) => -Math.log10(1 - x), from: (x) => Number((1 - 10 ** -x).toPrecision(x > 2 ? 5 : 3)) },
   log: { to: Math.log10, from: (x) => Number((10 ** x).toPrecision(3)) },
   // whole numbers, evenly on a logarithmic axis
   period: { to: Math.log10, from: (x) => Math.round(10 ** x) },
@@ -72,7 +74,7 @@ export function bindControls(form, change) {
     }
     for (const box of boxes) box.checked = state.show.includes(box.value);
     for (const own of form.querySelectorAll("[data-own-eps]"))
-      own.placeholder = `its own, ${number(CONVENTIONS[state.convention].eps)}`;
+      own.placeholder = number(CONVENTIONS[state.convention].eps);
   };
 }
 

@@ -8,7 +8,7 @@ import { explain } from "./explain.js";
 import { makeChart, rangeOf } from "./chart.js";
 import { borderOf, makePlane, Z } from "./plane.js";
 import { decay, number, percent, whole } from "./format.js";
-import { html } from "./svg.js";
+import { html, swatch } from "./svg.js";
 
 const PERIODS = 4; // of the close-up
 const MARKS = 12; // more would be a curtain
@@ -17,7 +17,7 @@ export function makeDriftView(root, change) {
   const find = (name) => root.querySelector(`[data-part=${name}]`);
   const drawPlane = makePlane(find("plane"), (P, beta2) => change({ P, beta2 }, []));
   const charts = {
-    x: makeChart(find("x"), 250),
+    x: makeChart(find("x"), 400),
     m: makeChart(find("m"), 210),
     s: makeChart(find("s"), 210),
     size: makeChart(find("size"), 210),
@@ -118,10 +118,6 @@ function drawRun(charts, state, { problem, runs, seen }) {
     marks,
     summary: `Step sizes; at the end ${ends(of("size"))}`,
   });
-}
-
-export function swatch(key) {
-  return html("span", { class: `swatch c-${key}`, "aria-hidden": "true" });
 }
 
 function legend(list, show) {

@@ -5,29 +5,42 @@
 // does before that, ask for its value at a step t.
 
 import { isFamily, epsOf } from "./rules.js";
-import { mean, secondMoment, logCentered, logUncentered, logAdd } from "./limits.js";
+import {
+  mean,
+  secondMoment,
+  segments,
+  logCentered,
+  logUncentered,
+  logAdd,
+} from "./limits.js";
 
 // Σ d_t / Σ |d_t| over a period; positive is towards x*, which is the left end.
-export function drift(problem, method, convention, h, t = Infinity) {
-  const d = directions(problem, method, convention, h, t);
-  let net = 0;
-  let all = 0;
-  for (const move of d) {
-    net += move;
-    all += Math.abs(move);
-  }
-  return net / all;
+export function drift(problem, method, convention, { beta1, beta2, eps }, t = Infinity) {
+  return driftOfBeta2(problem, method, convention, { beta1, eps }, t)(beta2);
 }
 
-// d_t of each phase; where the sizes underflow, relative to the largest.
-export function directions(problem, method, convention, { beta1, beta2, eps }, t = Infinity) {
-  const h = { beta1, beta2, eps: epsOf(method, convention, eps) };
+// The same as a function of β2, with all that does not depend on it done before: a
+// border asks for thousands of values.
+export function driftOfBeta2(problem, method, convention, { beta1, eps }, t = Infinity) {
+  const h = { beta1, eps: epsOf(method, convention, eps) };
   const logBound = logBoundOf(method, convention, t);
-  const d =
-    plainSteps(problem, method, convention, h, Math.exp(logBound)) ??
-    logSteps(problem, method, convention, h, logBound);
+  const n = numerators(problem, method, beta1);
+  const plain = plainSteps(problem, method, convention, h, n, Math.exp(logBound));
   const momentum = method.rule === "adopt" ? beta1 : method.momentum;
-  return momentum ? averaged(d, momentum) : d;
+  return (beta2) => {
+    const d = plain(beta2) ?? logSteps(problem, method, convention, { ...h, beta2 }, n, logBound);
+    return share(momentum ? averaged(d, momentum) : d);
+  };
+}
+
+function share(d) {
+  let net = 0;
+  let all = 0;
+  for (let t = 0; t < d.length; t++) {
+    net += d[t];
+    all += Math.abs(d[t]);
+  }
+  return net / all;
 }
 
 // What each numerator is multiplied by, relative to the mean of it over a period.
@@ -43,32 +56,41 @@ export function stepSizes(problem, method, convention, { beta1, beta2, eps }) {
 const isNormalised = (method) =>
   method.rule === "sgd" || method.rule === "avagrad" || method.amsgrad;
 
-// Without logarithms, much faster; null if a second moment underflows.
-function plainSteps(problem, method, convention, { beta1, beta2, eps }, bound) {
+// d_t of each phase without logarithms, many times as fast, as a function of β2: null
+// if a second moment underflows.
+function plainSteps(problem, method, convention, { beta1, eps }, n, bound) {
   const { rule } = method;
-  if (!isFamily(method) || method.amsgrad) return null;
-  const s = secondMoment(problem, beta1, beta2, rule.centered);
-  if (s === null) return null;
-  const scale = rule.centered && convention.residual === "previous" ? beta1 ** -2 : 1;
-  const added = convention.eps_placement === "accumulated" ? eps / (1 - beta2) : 0;
-  const inside = convention.eps_placement === "inside";
+  if (isNormalised(method)) return () => n;
+  const isAdopt = rule === "adopt";
+  const seen = segments(problem, beta1, rule.centered ?? false);
   const P = problem.period;
-  const out = numerators(problem, method, beta1);
-  for (let t = 0; t < P; t++) {
-    const seen = s[(t - (rule.delay % P) + P) % P] * scale + added;
-    const u = out[t] / (inside ? Math.sqrt(seen + eps) : Math.sqrt(seen) + eps);
-    out[t] = Math.min(Math.max(u, -bound), bound);
-  }
-  return out;
+  const delay = (isAdopt ? 1 : rule.delay) % P;
+  const place = isAdopt ? "below" : convention.eps_placement;
+  const scale = rule.centered && convention.residual === "previous" ? beta1 ** -2 : 1;
+  const s = new Float64Array(P);
+  const d = new Float64Array(P);
+  return (beta2) => {
+    if (!secondMoment(seen, beta2, s)) return null;
+    const added = place === "accumulated" ? eps / (1 - beta2) : 0;
+    for (let t = 0; t < P; t++) {
+      const radicand = s[t < delay ? t - delay + P : t - delay] * scale + added;
+      let root;
+      if (place === "inside") root = Math.sqrt(radicand + eps);
+      else if (place === "below") root = Math.max(Math.sqrt(radicand), eps);
+      else root = Math.sqrt(radicand) + eps;
+      const u = n[t] / root;
+      d[t] = u > bound ? bound : u < -bound ? -bound : u;
+    }
+    return d;
+  };
 }
 
-function logSteps(problem, method, convention, h, logBound) {
-  const out = numerators(problem, method, h.beta1);
+// The same relative to the largest, from logarithms.
+function logSteps(problem, method, convention, h, n, logBound) {
   const den = logDenominators(problem, method, convention, h);
-  const size = out.map((n, t) => Math.min(Math.log(Math.abs(n)) - den[t], logBound));
+  const size = n.map((x, t) => Math.min(Math.log(Math.abs(x)) - den[t], logBound));
   const high = size.reduce((a, b) => Math.max(a, b));
-  for (let t = 0; t < out.length; t++) out[t] = Math.sign(out[t]) * Math.exp(size[t] - high);
-  return out;
+  return n.map((x, t) => Math.sign(x) * Math.exp(size[t] - high));
 }
 
 // n_t of each phase.
@@ -120,10 +142,14 @@ function logBoundOf(method, convention, t) {
   return clip === "t**0.25" ? Math.log(t) / 4 : Math.log(clip);
 }
 
-// M_t = μ·M_{t-1} + (1 - μ)·u_t, once it repeats itself.
+// M_t = μ·M_{t-1} + (1 - μ)·u_t, once it repeats itself; in place.
 function averaged(u, mu) {
   let M = 0;
-  for (const now of u) M = mu * M + (1 - mu) * now;
+  for (let t = 0; t < u.length; t++) M = mu * M + (1 - mu) * u[t];
   M /= 1 - mu ** u.length;
-  return u.map((now) => (M = mu * M + (1 - mu) * now));
+  for (let t = 0; t < u.length; t++) {
+    M = mu * M + (1 - mu) * u[t];
+    u[t] = M;
+  }
+  return u;
 }

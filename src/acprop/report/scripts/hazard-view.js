@@ -4,8 +4,7 @@ import { METHODS, CONVENTIONS } from "./rules.js";
 import { feed } from "./simulate.js";
 import { makeChart, rangeOf } from "./chart.js";
 import { number } from "./format.js";
-import { axes, html, linearTicks, pairs, scale, svg } from "./svg.js";
-import { swatch } from "./drift-view.js";
+import { axes, html, labelled, linearTicks, scale, svg, swatch } from "./svg.js";
 
 // Our default divides m: it is "acprop-momentum" under the guarded convention.
 const RULES = [
@@ -42,7 +41,7 @@ export function makeHazardView(root, change) {
       return { ...rule, ...largest(d) };
     });
     drawEditor(state.g);
-    const lines = found.map(({ key, label, size }) => ({ key, label, values: size, first: 1 }));
+    const lines = found.map(({ key, label, size }) => ({ key, label, values: size, first: 1, dots: true }));
     const t = { lo: 1, hi: Math.max(2, state.g.length) };
     const y = rangeOf(lines, t, true, 10);
     drawSteps({
@@ -120,7 +119,7 @@ function makeEditor(host, change) {
     const x = scale({ lo: 0.5, hi: g.length + 0.5 }, box.left, box.right);
     const y = scale({ lo: -most, hi: most }, box.bottom, box.top);
     const bar = Math.max(1, (0.8 * (box.right - box.left)) / g.length);
-    const ticks = linearTicks(1, g.length, Math.max(2, width / 110)).filter(Number.isInteger);
+    const ticks = linearTicks(1, g.length, Math.max(2, width / 75)).filter(Number.isInteger);
     image.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
     image.setAttribute("height", HEIGHT);
     const bars = g.map((value, i) => {
@@ -132,8 +131,8 @@ function makeEditor(host, change) {
         box,
         x,
         y,
-        xTicks: pairs(ticks, false),
-        yTicks: pairs(linearTicks(-most, most, 4), false),
+        xTicks: labelled(ticks, false),
+        yTicks: labelled(linearTicks(-most, most, 4), false),
         xLabel: "step t",
         yLabel: "gradient g",
       }),

@@ -44,31 +44,40 @@ export function mean(problem, beta1) {
   return m;
 }
 
-// s (centered) or v at every phase; null where one is too small for a double.
-export function secondMoment(problem, beta1, beta2, centered) {
+// What s (centered) or v averages, segment by segment: w is first_i at impulse i, then
+// rest_i·ratio^(j-1) for j = 1, 2 … It does not depend on β2.
+export function segments(problem, beta1, centered) {
   const impulses = impulsesOf(problem, centered ? beta1 : 0.5);
-  const first = impulses.at.map((a, i) =>
-    centered ? (beta1 * impulses.surprise[i]) ** 2 : problem.cycle[a] ** 2,
-  );
-  const rest = impulses.after.map((u) => (centered ? (beta1 * u) ** 2 : problem.rest ** 2));
-  const ratio = centered ? beta1 * beta1 : 1;
-  const { P, at, n, gap } = impulses;
-  const out = new Float64Array(P);
+  const { at, after, surprise } = impulses;
+  return {
+    ...impulses,
+    first: at.map((a, i) => (centered ? beta1 * surprise[i] : problem.cycle[a]) ** 2),
+    rest: after.map((u) => (centered ? beta1 * u : problem.rest) ** 2),
+    ratio: centered ? beta1 * beta1 : 1,
+  };
+}
+
+// The second moment of these segments at every phase, into `out`; false where one is
+// too small for a double.
+export function secondMoment({ P, at, n, gap, first, rest, ratio }, beta2, out) {
   let y = 0;
+  let least = Infinity;
   for (let round = 0; round < 2; round++) {
     for (let i = 0; i < n; i++) {
+      let t = at[i];
       let w = first[i];
       for (let j = 0; j < gap[i]; j++) {
         y = beta2 * y + (1 - beta2) * w;
         w = j === 0 ? rest[i] : w * ratio;
-        out[(at[i] + j) % P] = y;
+        out[t] = y;
+        t = t + 1 === P ? 0 : t + 1;
+        if (round === 1 && y < least) least = y;
       }
     }
     // what once round leaves, for ever
     if (round === 0) y /= -Math.expm1(P * Math.log(beta2));
   }
-  for (const value of out) if (!(value > SMALLEST)) return null;
-  return out;
+  return least > SMALLEST;
 }
 
 // log s at every phase.

@@ -15,10 +15,10 @@ const PERIODS = [3, 5, 10, 20, 50, 100, 200];
 // Crossings of neighbouring periods that are farther apart than this are two branches.
 const JUMP = 1.4;
 
-// Every P up to 24, then such as lie evenly on a logarithmic axis.
+// Every P up to 15, then such as lie evenly on a logarithmic axis.
 export function columns(least) {
   const found = [];
-  for (let P = least; P <= MOST; P = Math.max(P + 1, Math.round(P * 1.07))) found.push(P);
+  for (let P = least; P <= MOST; P = Math.max(P + 1, Math.round(P * 1.1))) found.push(P);
   if (found.at(-1) !== MOST) found.push(MOST);
   return found;
 }
@@ -168,28 +168,33 @@ function areas(layer, x, y, box) {
   ];
 }
 
-// The crossings in runs that belong together; one without a neighbour is a dot.
+// The crossings in runs that belong together: near each other, and with the same side
+// above. One without a neighbour is a dot.
 function borderLines({ key, border }, x, y) {
   let before = [];
   const branches = [];
-  border.forEach(({ P, beta2, converges }, i) => {
-    const alike =
-      i > 0 && border[i - 1].converges === converges && before.length === beta2.length;
+  for (const { P, beta2, converges } of border)
     before = beta2.map((value, k) => {
       const z = toLogit(value);
-      const joins = alike && Math.abs(before[k].at(-1)[1] - z) <= JUMP;
-      const branch = joins ? before[k] : [];
-      if (!joins) branches.push(branch);
-      branch.push([P, z]);
+      const upwards = converges === (k % 2 === 1); // does it converge above?
+      const far = (branch) => Math.abs(branch.points.at(-1)[1] - z);
+      const near = before
+        .filter((branch) => branch.upwards === upwards && far(branch) <= JUMP)
+        .sort((a, b) => far(a) - far(b))[0];
+      const branch = near ?? { upwards, points: [] };
+      if (near === undefined) branches.push(branch);
+      else before = before.filter((other) => other !== near);
+      branch.points.push([P, z]);
       return branch;
     });
-  });
   const place = ([P, z]) => `${x.at(P).toFixed(1)} ${y.at(z).toFixed(1)}`;
   const group = svg("g", { class: `line border c-${key}` });
   group.append(
-    svg("path", { d: branches.map((points) => `M${points.map(place).join("L")}`).join("") }),
+    svg("path", { d: branches.map(({ points }) => `M${points.map(place).join("L")}`).join("") }),
   );
-  for (const [[P, z], ...more] of branches)
+  for (const { points } of branches) {
+    const [[P, z], ...more] = points;
     if (more.length === 0) group.append(svg("circle", { cx: x.at(P), cy: y.at(z), r: 2 }));
+  }
   return group;
 }

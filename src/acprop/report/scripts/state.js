@@ -120,7 +120,7 @@ const zerosThenOne = () => [...Array(100).fill(0), ...Array(20).fill(1)];
 export const FIELDS = {
   view: choice("view", ["drift", "hazard"], "drift"),
   problem: choice("problem", Object.keys(PROBLEMS), "dense"),
-  P: integer("P", 3, 200, 10),
+  P: integer("P", 3, 200, 20),
   beta1: real("β1", 0.01, 0.99, 0.9),
   beta2: real("β2", 0.001, 0.99999, 0.9),
   lr: real("lr", 1e-6, 10, 0.1),

@@ -29,6 +29,14 @@ export function scale({ lo, hi, log = false }, from, to) {
   return { at, back, lo, hi, log };
 }
 
+// The colour and the dash of a line, beside its name.
+export const swatch = (key) =>
+  svg(
+    "svg",
+    { class: `swatch c-${key}`, viewBox: "0 0 28 4", "aria-hidden": "true" },
+    svg("line", { x1: 0, x2: 28, y1: 2, y2: 2 }),
+  );
+
 // Round numbers between lo and hi, about `n` of them.
 export function linearTicks(lo, hi, n) {
   const raw = (hi - lo) / n;
@@ -55,12 +63,17 @@ export function logTicks(lo, hi, n) {
   return out;
 }
 
-export function tickLabel(value, log) {
-  if (value !== 0 && log && (value >= 1e4 || value < 1e-2)) {
-    const exponent = Math.log10(value);
-    if (Math.abs(exponent - Math.round(exponent)) < 1e-9) return power(Math.round(exponent));
-  }
-  return Number.isInteger(value) && value >= 1e4 && value < 1e7 ? whole(value) : number(value);
+const plain = (value) =>
+  Number.isInteger(value) && value >= 1e4 && value < 1e7 ? whole(value) : number(value);
+
+// Each value with its label. Where a log axis has only powers of ten, and long ones,
+// all are written as powers.
+export function labelled(values, log) {
+  const exponents = values.map((value) => Math.round(Math.log10(value)));
+  const areLong = values.some((value) => value >= 1e4 || value < 1e-2);
+  const areTens = values.every((value, i) => Math.abs(value / 10 ** exponents[i] - 1) < 1e-9);
+  if (!(log && areLong && areTens)) return values.map((value) => [value, plain(value)]);
+  return values.map((value, i) => [value, value === 1 ? "1" : power(exponents[i])]);
 }
 
 // The frame, grid and labels of a plot with these scales; `ticks` are pairs of a value
@@ -89,5 +102,3 @@ export function axes({ box, x, y, xTicks, yTicks, xLabel, yLabel }) {
   );
   return group;
 }
-
-export const pairs = (values, log) => values.map((value) => [value, tickLabel(value, log)]);
