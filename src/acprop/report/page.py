@@ -4,6 +4,7 @@ The page needs no network, no script and no server. What it says comes from reco
 which lie beside it; the same records give the same bytes.
 
     out/index.html            the page
+    out/explorer.html         the explorer, which shows no records
     out/verdicts.jsonl        the claims
     out/figures/NAME.png      the toy figures, which are drawn before
     out/studies/NAME.jsonl    a study, its runs, and what its figure shows
@@ -33,6 +34,7 @@ from acprop.records import (
     read,
     write,
 )
+from acprop.report.explorer import write_explorer
 from acprop.report.figures import draw
 from acprop.report.gallery import Gallery, build_gallery
 from acprop.report.metrics import label_of
@@ -141,6 +143,7 @@ def write_page(
             missing=[*absent, *(m for study in prepared for m in study.missing)],
         )
     )
+    write_explorer(out, home="index.html")
     files.write(out / "index.html", text)
     return out / "index.html"
 

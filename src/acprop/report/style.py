@@ -31,6 +31,7 @@ OPTIMIZERS = {
     "adabelief": ("AdaBelief", "#CC79A7"),
     "rmsprop-centered": ("RMSProp, centered", "#E69F00"),
     "acprop-momentum": ("ACProp with momentum", "#882255"),
+    "acprop-momentum-u": ("ACProp, momentum of u", "#EE3377"),
     "amsgrad": ("AMSGrad", "#332288"),
     "avagrad": ("AVAGrad", "#999933"),
     "adopt": ("ADOPT", "#888888"),
@@ -52,6 +53,8 @@ OPTIMIZERS = {
     "apollo": ("Apollo", "#AA3377"),
     "adahessian": ("AdaHessian", "#004488"),
 }
+# A contrast of 4.5 with the darkest grey that our pages have.
+DARK_LUMINANCE = 0.22
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 
 # Letters and frames, what lies behind them, and the grid: in an SVG these three follow
@@ -148,6 +151,23 @@ def colours(labels: Sequence[str]) -> dict[str, str]:
     free = [c for c in CYCLE if c not in fixed.values()] or list(CYCLE)
     others = iter(free * len(named))
     return {text: fixed[text] if text in fixed else next(others) for text in named}
+
+
+def for_dark(colour: str) -> str:
+    """The same hue, as bright as it must be to be seen on a dark page."""
+    channels = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+    while _luminance(channels) < DARK_LUMINANCE:
+        channels = [c + ceil((255 - c) / 16) for c in channels]
+    return "#" + "".join(f"{c:02X}" for c in channels)
+
+
+def _luminance(channels: Sequence[int]) -> float:
+    """As WCAG defines it: 0 is black, 1 white."""
+    linear = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in (channel / 255 for channel in channels)
+    ]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def is_wide(values: Floats, span: float = LOG_SPAN) -> bool:
