@@ -10,9 +10,12 @@ The same records give the same bytes.
 """
 
 from collections.abc import Sequence
+from functools import cache
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 
+import matplotlib
 from matplotlib.figure import Figure
 
 from acprop import files
@@ -24,6 +27,7 @@ from acprop.records import (
     Record,
     Region,
     Surface,
+    to_json,
 )
 from acprop.report.bars import draw_bars
 from acprop.report.curves import draw_curves
@@ -33,7 +37,7 @@ from acprop.report.style import DPI, style
 from acprop.report.surfaces import draw_surfaces
 from acprop.report.svg import finished
 
-__all__ = ["draw", "draw_figure", "figure"]
+__all__ = ["draw", "draw_figure", "draw_once", "figure"]
 
 # What each format would write about when and with what; a date changes every time.
 _METADATA: dict[str, dict[str, None]] = {
@@ -68,15 +72,42 @@ def draw(records: Sequence[Record], path: Path, *, title: str | None = None) -> 
     files.write(path, finished(content.decode()) if is_svg else content)
 
 
-def draw_figure(records: Sequence[Record], path: Path) -> None:
-    """Draw a figure's file: a `FigureRecord` first, then what it shows."""
+def draw_once(records: Sequence[Record], path: Path, *, title: str | None) -> None:
+    """Draw an SVG, unless it is there and shows just these records, as we draw now."""
+    text = "\n".join([str(title), *map(to_json, records)])
+    mark = f"<!-- {sha256((text + _ours()).encode()).hexdigest()} -->\n"
+    if path.is_file() and path.read_text("utf-8").endswith(mark):
+        return
+    draw(records, path, title=title)
+    files.write(path, path.read_text("utf-8") + mark)
+
+
+@cache
+def _ours() -> str:
+    """What decides how a figure looks: our own files, and matplotlib's version."""
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    content = b"".join(source.read_bytes() for source in sources)
+    return sha256(content).hexdigest() + matplotlib.__version__
+
+
+def draw_figure(
+    records: Sequence[Record], path: Path, *, is_titled: bool = True
+) -> None:
+    """Draw a figure's file: a `FigureRecord` first, then what it shows.
+
+    is_titled: whether its caption stands in the picture; a page has it below.
+    """
     about, *shown = records
     if not isinstance(about, FigureRecord):
         raise ValueError(
             f"records must begin with a figure, got a {about.record}; write them "
             "with acprop lab figures"
         )
-    draw(shown, path, title=f"{about.caption} ({about.place})")
+    title = f"{about.caption} ({about.place})" if is_titled else ""
+    if path.suffix == ".svg":
+        draw_once(shown, path, title=title)
+    else:
+        draw(shown, path, title=title)
 
 
 def figure(records: Sequence[Record], *, title: str | None = None) -> Figure:
