@@ -4,12 +4,21 @@ A value of the wrong type is a TypeError, any other a ValueError. Every message 
 form `<argument> must <condition>, got <value>[; <remedy>]`.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 from math import isfinite
 from numbers import Real
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+
+class UnknownNameError(ValueError):
+    """There is no setting of that name."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
 
 
 def number(name: str, value: Any) -> float:
@@ -71,8 +80,17 @@ def flag(name: str, value: Any) -> bool:
 
 
 def one_of(name: str, value: T, known: Collection[Any]) -> T:
-    """One of the values that there are."""
+    """One of the values that there are; the remedy is the one that was meant."""
     if value not in known:
         words = ", ".join(map(str, known)) or "none"
-        raise ValueError(f"{name} must be one of {words}, got {value!r}")
+        raise ValueError(
+            f"{name} must be one of {words}, got {value!r}{meant(value, known)}"
+        )
     return value
+
+
+def meant(value: object, known: Iterable[object]) -> str:
+    """The end of a message about a name that there is not: what was meant, perhaps."""
+    names = [name for name in known if isinstance(name, str)]
+    found = get_close_matches(value, names, n=1) if isinstance(value, str) else []
+    return f"; did you mean {found[0]}?" if found else ""

@@ -24,6 +24,8 @@ Finite = Literal["converged", "not converged", "undecided"]
 Asymptotic = Literal["converges", "diverges"]
 Kind = Literal["central", "proof step", "constant", "wording"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+Ruleset = Literal["default", "paper", "tuned"]
+RULESETS: tuple[Ruleset, ...] = get_args(Ruleset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class Curves:
     y_range  where the axis begins and ends; None is as the values ask
     band     what the bands around the lines are, in words
     about    the settings, as plain values
+    drawn    "points" for values that nothing joins, such as trials
     """
 
     record: ClassVar[str] = "curves"
@@ -120,6 +123,7 @@ class Curves:
     y_range: tuple[float, float] | None = None
     band: str = ""
     about: Plain = field(default_factory=dict[str, Any])
+    drawn: Literal["lines", "points"] = "lines"
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,12 +255,13 @@ class RunRecord:
     spec            everything that decides the run, as plain values
     history         one entry for each epoch: train_loss, val_loss, test_loss, the
                     accuracies of a classifier, wall_seconds (of training alone),
-                    samples_per_second …
+                    evaluation_seconds, samples_per_second …
     final           the last entry, and what selection needs
     data            where the bytes of each dataset came from
     message         more about the status, such as the text of an error
     artifacts       names of files to look at, such as samples; they lie in the folder
                     artifacts/RUN/ beside the file of records
+    ruleset         by whose rules its settings were chosen; see StudyRecord
     """
 
     record: ClassVar[str] = "run"
@@ -277,6 +282,7 @@ class RunRecord:
     data: Plain
     message: str = ""
     artifacts: tuple[str, ...] = ()
+    ruleset: Ruleset = "paper"
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +299,13 @@ class StudyRecord:
     metrics  what is shown
     note     how the scale differs from the paper's: data, size, length
     missing  what was not run, and why
+    ruleset  "paper": the settings that the study wrote down; "default": each
+             optimizer's own; "tuned": chosen by the same number of trials for each.
+             Never mixed: a study with another ruleset is another study
+    tuning   how they were chosen: search, space, seeds, every trial with its runs,
+             the winners, and what a budget left out; empty but for "tuned"
+    contestants  the runs of each, by name, where every one is shown; empty for "paper"
+    target   the value of the validation metric that counts as reached
     """
 
     record: ClassVar[str] = "study"
@@ -306,6 +319,10 @@ class StudyRecord:
     note: str
     runs: tuple[str, ...]
     missing: tuple[str, ...] = ()
+    ruleset: Ruleset = "paper"
+    tuning: Plain = field(default_factory=dict[str, Any])
+    contestants: Plain = field(default_factory=dict[str, Any])
+    target: float | None = None
 
 
 # What can be drawn, and all there is.

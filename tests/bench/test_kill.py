@@ -56,7 +56,7 @@ def finish(words, runs, *more):
 
 
 def timeless(record):
-    timed = ("wall_seconds", "samples_per_second")
+    timed = ("wall_seconds", "evaluation_seconds", "samples_per_second")
     return [
         {k: v for k, v in entry.items() if k not in timed}
         for entry in record["history"]

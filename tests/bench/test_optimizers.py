@@ -214,7 +214,7 @@ def test_decoupled_decay_shrinks_by_lr_times_lambda_besides_the_step(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_corner_of_its_search_space_can_be_built(name):
-    grid = ENTRIES[name].space
+    grid = ENTRIES[name].grid
     for values in itertools.product(*((v[0], v[-1]) for v in grid.values())):
         build(name, dict(zip(grid, values, strict=True)))
 
@@ -242,7 +242,7 @@ def test_table_1_is_whole():
 def test_the_search_spaces_are_the_papers():
     """Section 4: image classification, and the remark on AVAGrad."""
     sgd, adam, adamw, avagrad = (
-        dict(ENTRIES[name].space) for name in ("sgd", "adam", "adamw", "avagrad")
+        dict(ENTRIES[name].grid) for name in ("sgd", "adam", "adamw", "avagrad")
     )
     rates, fine = (1e-2, 1e-3, 1e-4, 1e-5), (1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
     assert sgd == {"lr": (0.1, *rates), "momentum": (0.9,), "weight_decay": (5e-4,)}
@@ -251,7 +251,7 @@ def test_the_search_spaces_are_the_papers():
     assert (avagrad["lr"][0], avagrad["lr"][-1], len(avagrad["lr"])) == (100, 1e-6, 9)
     assert avagrad["eps"][::10] == (100, 1e-8)
     for name in ("acprop", "adabelief", "radam", "adashift"):
-        assert dict(ENTRIES[name].space) == adam
+        assert dict(ENTRIES[name].grid) == adam
 
 
 def test_the_list_ends_with_what_is_not_offered_and_why():

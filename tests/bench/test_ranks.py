@@ -59,7 +59,7 @@ def record(*words):
 
 
 def timeless(history):
-    timed = ("wall_seconds", "samples_per_second")
+    timed = ("wall_seconds", "evaluation_seconds", "samples_per_second")
     return [{k: v for k, v in entry.items() if k not in timed} for entry in history]
 
 

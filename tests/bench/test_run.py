@@ -39,7 +39,7 @@ def go(tmp_path, spec=SPEC, task=None, **options):
 
 
 def timeless(history):
-    timed = ("wall_seconds", "samples_per_second")
+    timed = ("wall_seconds", "evaluation_seconds", "samples_per_second")
     return [{k: v for k, v in entry.items() if k not in timed} for entry in history]
 
 
@@ -182,3 +182,29 @@ def test_equal_states_have_equal_digests_and_others_have_not():
     tiny = torch.arange(3.0)
     tiny[1] = torch.nextafter(tiny[1], torch.tensor(2.0))
     assert digest(state | {"a": tiny}) != digest(state)
+
+
+def test_paused_after_an_epoch_it_goes_on_to_the_same_bits(tmp_path):
+    """Also on a schedule that knows the whole length: the spec keeps it."""
+    spec = replace(SPEC, schedule={"kind": "cosine", "warmup": 0.2})
+    _, whole = go(tmp_path / "whole", spec)
+    for epoch in (1, 1, 3):  # the second call finds nothing to do
+        status, folder = go(tmp_path, spec, until_epoch=epoch, resume=True)
+        assert status == folder.status() == "interrupted"
+        assert [entry["epoch"] for entry in folder.metrics()][-1] == epoch
+        assert (folder.path / "checkpoint.pt").exists()
+    assert go(tmp_path, spec, until_epoch=2, resume=True)[0] == "interrupted"
+    assert len(folder.metrics()) == 3
+    status, folder = go(tmp_path, spec, until_epoch=4, resume=True)
+    assert status == "done"
+    assert (
+        folder.read()["final"]["state_sha256"]
+        == (whole.read()["final"]["state_sha256"])
+    )
+    assert timeless(folder.metrics()) == timeless(whole.metrics())
+
+
+def test_a_pause_before_the_first_epoch_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"^until_epoch must be 1 or more, got 0$"):
+        go(tmp_path, until_epoch=0)
+    assert not list(tmp_path.iterdir())

@@ -99,7 +99,9 @@ def test_numbers_have_the_digits_that_their_spread_allows(values, words):
 
 def test_the_sentence_has_the_scale_the_note_and_the_numbers():
     said = plain(study_sentence(gather(study(COMPARED), COMPARED)))
-    assert said.startswith("At smoke scale (2 of 200 epochs), final test accuracy, %")
+    assert said.startswith(
+        "At smoke scale (2 of 200 epochs), ruleset paper, final test accuracy, %"
+    )
     assert "ACProp 62.00 ± 2.00; Adam" in said
     assert said.count(".\n") == 0
     assert said.endswith(".")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from acprop.bench.spec import RunSpec
-from acprop.bench.store import RunInUseError, Store
+from acprop.bench.store import RunFolder, RunInUseError, Store
 from acprop.bench.studies import PlannedRun
 from acprop.bench.workers import spread
 from acprop.plain import Plain
@@ -90,7 +90,9 @@ def _prepare_worker(to_parent: Any) -> None:
     torch.set_num_threads(1)
 
 
-def _work(spec: RunSpec, root: str, studies: Mapping[str, str]) -> _End:
+def _work(
+    spec: RunSpec, root: str, studies: Mapping[str, str], until_epoch: int | None
+) -> _End:
     from acprop.bench.run import in_words, run
     from acprop.bench.tasks import prepare
 
@@ -108,6 +110,7 @@ def _work(spec: RunSpec, root: str, studies: Mapping[str, str]) -> _End:
             prepared.optimizer,
             resume=True,
             watcher=_Reporter(spec.id),
+            until_epoch=until_epoch,
             about={"study": studies.get(spec.id, ""), "data": prepared.source},
         )
     except RunInUseError as error:
@@ -134,12 +137,14 @@ def execute(
     *,
     studies: Mapping[str, str] | None = None,
     jobs: int | None = None,
+    until_epoch: int | None = None,
     on_progress: OnProgress | None = None,
     on_end: Callable[[Outcome], None] | None = None,
 ) -> list[Outcome]:
     """Run them all, resuming what was begun; the outcomes in the order of the specs.
 
     studies: for a run's id the study that it is made for, which the run notes.
+    until_epoch: where runs pause, with a checkpoint and as interrupted.
     """
     unique = list({spec.id: spec for spec in specs}.values())
     outcomes: dict[str, Outcome] = {}
@@ -153,15 +158,27 @@ def execute(
 
     todo: list[RunSpec] = []
     for spec in unique:
-        status = Store(root).folder(spec).status()
-        if status is not None and status.is_result:
+        folder = Store(root).folder(spec)
+        status = folder.status()
+        if status is not None and (
+            status.is_result or _is_as_far(folder, status, until_epoch)
+        ):
             note(Outcome(spec, status))
         else:
             todo.append(spec)
     if todo:  # else no process is started
-        work = partial(_work, root=str(root), studies=studies or {})
+        work = partial(
+            _work, root=str(root), studies=studies or {}, until_epoch=until_epoch
+        )
         _spread(work, todo, jobs or os.cpu_count() or 1, on_progress, note)
     return [outcomes[spec.id] for spec in unique]
+
+
+def _is_as_far(folder: RunFolder, status: RunStatus, until_epoch: int | None) -> bool:
+    """Has a paused run come to this epoch before?"""
+    if until_epoch is None or status is not RunStatus.INTERRUPTED:
+        return False
+    return len(folder.metrics()) >= until_epoch
 
 
 def collect(

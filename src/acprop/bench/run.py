@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 import torch
 
-from acprop import ranks
+from acprop import checks, ranks
 from acprop.bench.schedules import schedule
 from acprop.bench.signals import noted
 from acprop.bench.spec import RunSpec
@@ -63,6 +63,7 @@ def run(
     watcher: Watcher | None = None,
     checkpoint_seconds: float = 60.0,
     time_limit: float = math.inf,
+    until_epoch: int | None = None,
     about: Plain | None = None,
 ) -> RunStatus:
     """Train until the end, a divergence, the time limit, or a signal to stop.
@@ -70,8 +71,12 @@ def run(
     An error is recorded and raised again.
 
     Args:
+        until_epoch: pause after this epoch, as interrupted; a later call continues.
+            Schedules keep the length that the spec says.
         about: what else run.json should say, such as where the data came from.
     """
+    if until_epoch is not None:
+        checks.whole("until_epoch", until_epoch)
     with ExitStack() as stack:
         if ranks.is_first():
             stack.enter_context(folder.locked())
@@ -88,8 +93,9 @@ def run(
         loop = _Loop(
             spec, folder, session, progress, watcher or Nobody(), checkpoint_seconds
         )
+        pause = spec.epochs if until_epoch is None else until_epoch
         try:
-            return loop.go(stopping, time.monotonic() + time_limit)
+            return loop.go(stopping, time.monotonic() + time_limit, pause)
         except Exception as error:
             if ranks.is_first():
                 folder.end(RunStatus.ERROR, {}, in_words(error))
@@ -168,9 +174,15 @@ class _Loop:
             **spec.schedule, epochs=spec.epochs, steps_per_epoch=self.per_epoch
         )
 
-    def go(self, stopping: Callable[[], bool], deadline: float) -> RunStatus:
+    def go(
+        self, stopping: Callable[[], bool], deadline: float, pause: int
+    ) -> RunStatus:
+        """pause: the epoch after which to stop, if it is not the last."""
         progress = self.progress
         saved = time.monotonic()
+        pause_step = pause * self.per_epoch
+        if pause_step <= progress.step < self.total:
+            return RunStatus.INTERRUPTED  # it is as far already, or farther
         while progress.step < self.total:
             started = time.perf_counter()
             self.session.scale_lr(self.factor(progress.step))
@@ -187,6 +199,8 @@ class _Loop:
                 self._finish_epoch()
             now = time.monotonic()
             status = self._stop(stopping, now >= deadline)
+            if progress.step >= pause_step:
+                status = RunStatus.INTERRUPTED
             last = progress.step == self.total
             if (status and not last) or at_end or now - saved > self.checkpoint_seconds:
                 self._save()
@@ -205,7 +219,9 @@ class _Loop:
 
     def _finish_epoch(self) -> None:
         progress = self.progress
+        started = time.perf_counter()
         seen = self.session.evaluate()
+        evaluation = time.perf_counter() - started
         samples = seen.pop("samples", 0.0)
         entry = {
             "epoch": progress.step // self.per_epoch,
@@ -213,6 +229,7 @@ class _Loop:
             **seen,
             "lr_factor": self.factor(progress.step - 1),
             "wall_seconds": progress.spent,
+            "evaluation_seconds": evaluation,
             "samples_per_second": samples / max(progress.spent, 1e-9),
         }
         if isinstance(self.session, HasArtifacts) and ranks.is_first():

@@ -24,7 +24,7 @@ import torch
 from acprop import files
 from acprop.bench.spec import RunSpec, from_plain
 from acprop.plain import Plain, jsonable, to_line
-from acprop.records import RunRecord, RunStatus
+from acprop.records import Ruleset, RunRecord, RunStatus
 
 
 class RunInUseError(BlockingIOError):
@@ -156,7 +156,12 @@ class RunFolder:
         (self.path / "checkpoint.pt").unlink(missing_ok=True)
 
     def record(
-        self, *, study: str, scale: str, study_settings: Plain | None = None
+        self,
+        *,
+        study: str,
+        scale: str,
+        study_settings: Plain | None = None,
+        ruleset: Ruleset = "paper",
     ) -> RunRecord:
         """The run as a record, for the report.
 
@@ -185,6 +190,7 @@ class RunFolder:
             data=known.get("data", {}),
             message=known.get("message", ""),
             artifacts=self.artifacts(),
+            ruleset=ruleset,
         )
 
     def _write_run(self, value: Plain) -> None:

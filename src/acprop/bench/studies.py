@@ -5,34 +5,25 @@ say how large, how long and with how many seeds, and how that differs from the p
 """
 
 import os
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import Field
 
 from acprop import checks
-from acprop.bench.optimizers import resolved
+from acprop.bench.documents import Mistake, Strict, load
+from acprop.bench.optimizers import find, resolved
+from acprop.bench.spaces import FOLDER as SPACES
 from acprop.bench.spec import RunSpec
-from acprop.bench.tasks import TASKS
+from acprop.bench.tasks import TASKS, check_settings
 from acprop.plain import Plain
 from acprop.records import StudyRecord
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class Arm(_Strict):
+class Arm(Strict):
     """One thing that is compared: an optimizer, its settings, and a grid of others.
 
     scales: at which scales it takes part; empty is all.
@@ -48,11 +39,24 @@ class Arm(_Strict):
     optional: bool = False
 
 
-class Scale(_Strict):
+class Tuning(Strict):
+    """How the ruleset "tuned" chooses settings.
+
+    trials: of each optimizer. seeds: of every trial, and of nothing else.
+    space: the file of studies/spaces/.
+    """
+
+    trials: int = Field(default=16, ge=1)
+    seeds: list[int] = Field(default=[1000], min_length=1)
+    space: str = "wide-1"
+
+
+class Scale(Strict):
     """note: how this differs from the paper. seconds: of one run, on one core.
 
     grid: replaces the values of an arm's grid where it names the same setting.
     metrics: what is shown at this scale, where it differs from the study's.
+    target: the value of the task's validation metric that counts as reached.
     """
 
     note: str
@@ -63,6 +67,8 @@ class Scale(_Strict):
     schedule: Plain = Field(default_factory=dict)
     grid: dict[str, list[Any]] = Field(default_factory=dict)
     metrics: list[str] = Field(default_factory=list)
+    target: float | None = None
+    tuning: Tuning = Field(default_factory=Tuning)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,7 @@ class PlannedRun:
     optional: bool
 
 
-class Study(_Strict):
+class Study(Strict):
     """One experiment: of the paper, or ours."""
 
     name: str
@@ -87,25 +93,6 @@ class Study(_Strict):
     task_settings: Plain
     arms: list[Arm]
     scales: dict[str, Scale]
-
-    @model_validator(mode="after")
-    def _check_names(self) -> Self:
-        """A misspelt scale or setting would be ignored, and its runs be missing."""
-        checks.one_of("task", self.task, TASKS)
-        for name in (name for arm in self.arms for name in arm.scales):
-            if name not in self.scales:
-                raise ValueError(
-                    f"an arm's scales must be among {', '.join(self.scales)}, "
-                    f"got {name}"
-                )
-        known = {key: None for arm in self.arms for key in arm.grid}
-        for name in (name for scale in self.scales.values() for name in scale.grid):
-            if name not in known:
-                raise ValueError(
-                    f"a scale's grid must name what an arm's does "
-                    f"({', '.join(known) or 'none'}), got {name}"
-                )
-        return self
 
     def scale(self, name: str) -> Scale:
         """Find a scale."""
@@ -135,11 +122,12 @@ class Study(_Strict):
                 {**settings, **arm.task_settings},
                 arm.optional,
             )
-            for arm, settings in self._points(scale)
+            for arm, settings in self.points(scale)
             for seed in self.scale(scale).seeds
         ]
 
-    def _points(self, scale: str) -> Iterator[tuple[Arm, Plain]]:
+    def points(self, scale: str) -> Iterator[tuple[Arm, Plain]]:
+        """Every arm of a scale with every point of its grid."""
         replaced = self.scale(scale).grid
         for arm in self.arms:
             if arm.scales and scale not in arm.scales:
@@ -161,6 +149,7 @@ class Study(_Strict):
             note=self.scale(scale).note,
             runs=tuple(runs),
             missing=tuple(missing),
+            target=self.scale(scale).target,
         )
 
 
@@ -172,35 +161,112 @@ class StudyFolder:
 
     def names(self) -> list[str]:
         """All studies, as "vision/mnist-mlp"."""
-        files = sorted(self.root.rglob("*.toml"))
+        files = [f.relative_to(self.root) for f in sorted(self.root.rglob("*.toml"))]
         return [
-            file.relative_to(self.root).with_suffix("").as_posix() for file in files
+            file.with_suffix("").as_posix() for file in files if file.parts[0] != SPACES
         ]
 
     def study(self, name: str) -> Study:
-        """Read one."""
+        """Read one; what is wrong with it is told before anything is run."""
         checks.one_of("study", name, self.names())
         path = self.root / f"{name}.toml"
-        try:
-            study = Study(**tomllib.loads(path.read_text("utf-8")))
-        except (tomllib.TOMLDecodeError, ValidationError) as error:
-            raise ValueError(
-                f"{path.name} must be a valid study, got {_in_one_line(error)}"
-            ) from error
-        if study.name != name:
-            raise ValueError(
-                f"name must be {name!r} in {path.name}, got {study.name!r}"
+
+        def mistakes(study: Study) -> Iterator[Mistake]:
+            if study.name != name:
+                words = f"name must be {name!r} in {name}.toml, got {study.name!r}"
+                yield Mistake(("name",), words)
+            yield from _mistakes(study)
+
+        return load(path, Study, name=f"{name}.toml", what="study", mistakes=mistakes)
+
+
+def _mistakes(study: Study) -> Iterator[Mistake]:
+    """A misspelt name would be ignored, and its runs be missing or others."""
+    if study.task not in TASKS:
+        words = f"task must be one of {', '.join(TASKS)}, got {study.task!r}"
+        yield Mistake(("task",), words + checks.meant(study.task, TASKS))
+        return
+    for i, arm in enumerate(study.arms):
+        yield from _in_an_arm(study, arm, ("arms", i))
+    known = {key: None for arm in study.arms for key in arm.grid}
+    for name, scale in study.scales.items():
+        for key in scale.grid:
+            if key not in known:
+                yield Mistake(
+                    ("scales", name, "grid", key),
+                    f"a scale's grid must name what an arm's does "
+                    f"({', '.join(known) or 'none'}), got {key}"
+                    f"{checks.meant(key, known)}",
+                )
+        if both := set(scale.tuning.seeds) & set(scale.seeds):
+            yield Mistake(
+                ("scales", name, "tuning"),
+                f"seeds of tuning must be used for nothing else, got {min(both)} "
+                "among the scale's own",
             )
-        return study
+    yield from _in_the_task(study)
 
 
-def _in_one_line(error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        return str(error)
-    return "; ".join(
-        f"{'.'.join(map(str, item['loc']))}: {item['msg']}".removeprefix(": ")
-        for item in error.errors()
-    )
+def _in_an_arm(
+    study: Study, arm: Arm, here: tuple[str | int, ...]
+) -> Iterator[Mistake]:
+    for name in arm.scales:
+        if name not in study.scales:
+            yield Mistake(
+                (*here, "scales"),
+                f"an arm's scales must be among {', '.join(study.scales)}, got {name}"
+                f"{checks.meant(name, study.scales)}",
+            )
+    try:
+        find(arm.optimizer)
+    except ValueError as error:
+        yield Mistake((*here, "optimizer"), str(error))
+        return
+    first = {key: values[0] for key, values in arm.grid.items() if values}
+    points = [("settings", {**first, **arm.settings})]
+    points += [
+        ("grid", {**first, **arm.settings, key: value})
+        for key, values in arm.grid.items()
+        for value in values
+    ]
+    for table, point in points:
+        try:
+            resolved(arm.optimizer, point)
+        except checks.UnknownNameError as error:
+            table = "grid" if error.name in arm.grid else "settings"
+            yield Mistake((*here, table, error.name), str(error))
+            return
+        except (ValueError, TypeError) as error:
+            yield Mistake((*here, table), str(error))
+            return
+
+
+def _in_the_task(study: Study) -> Iterator[Mistake]:
+    """The settings of the task as every arm of every scale puts them together."""
+    tables: list[tuple[tuple[str | int, ...], Plain]] = [((), study.task_settings)]
+    for name, scale in study.scales.items():
+        tables.append((("scales", name), scale.task_settings))
+        for i, arm in enumerate(study.arms):
+            if arm.task_settings:
+                tables.append((("arms", i), arm.task_settings))
+    for name, scale in study.scales.items():
+        for arm in study.arms:
+            if arm.scales and name not in arm.scales:
+                continue
+            merged = {
+                **study.task_settings,
+                **scale.task_settings,
+                **arm.task_settings,
+            }
+            try:
+                check_settings(study.task, merged)
+            except checks.UnknownNameError as error:
+                place = next(p for p, plain in tables if error.name in plain)
+                yield Mistake((*place, "task_settings", error.name), str(error))
+                return
+            except (ValueError, TypeError) as error:
+                yield Mistake(("scales", name), str(error))
+                return
 
 
 def study_folder(root: Path | None = None) -> StudyFolder:
@@ -209,7 +275,7 @@ def study_folder(root: Path | None = None) -> StudyFolder:
     here = [Path.cwd(), *Path.cwd().parents, Path(__file__).resolve().parents[3]]
     places = [Path(told)] if told else [folder / "studies" for folder in here]
     for place in places:
-        if place.is_dir() and any(place.rglob("*.toml")):
+        if place.is_dir() and StudyFolder(place).names():
             return StudyFolder(place)
     raise ValueError(
         f"studies must be a folder of TOML files, got {told or 'none around here'}; "

@@ -58,6 +58,11 @@ def prepare(spec: RunSpec, *, device: str = "cpu") -> Prepared:
     return Prepared(task, optimizer, task.source)
 
 
+def check_settings(task: str, settings: dict[str, Any]) -> None:
+    """Refuse settings that the task does not take; no data are loaded."""
+    _kind(task).settings(settings)
+
+
 def dataset_of(spec: RunSpec) -> str | None:
     """The set that a run needs; None if it needs none that can be fetched."""
     return _kind(spec.task).settings(spec.task_settings).dataset

@@ -120,6 +120,25 @@ def study(
     scale: ScaleName = "smoke",
     runs: Runs = RUNS,
     jobs: Annotated[int | None, typer.Option(help="default: one for each core")] = None,
+    ruleset: Annotated[
+        str, typer.Option(help="who chooses settings: default, paper or tuned")
+    ] = "paper",
+    trials: Annotated[
+        int | None, typer.Option(help="of each optimizer; default: the scale's")
+    ] = None,
+    space: Annotated[
+        str | None, typer.Option(help="of studies/spaces; default: the scale's")
+    ] = None,
+    search: Annotated[str, typer.Option(help="sobol or tpe")] = "sobol",
+    storage: Annotated[
+        str | None, typer.Option(help="url of tpe's database; default: a journal")
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="30min, spent by halving; sobol only")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="print the plan and run nothing")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="also write the records to this file")
     ] = None,
@@ -128,17 +147,33 @@ def study(
     """All runs of a study; what is done already is not done again."""
     with stopping.saying("stopped; run it again and it continues where it was"):
         from acprop.bench.studies import study_folder
-        from acprop.reproduce.studies import keep, run_study
+        from acprop.reproduce.contest import rules_of
+        from acprop.reproduce.plans import plan_of
+        from acprop.reproduce.rulesets import run_by
+        from acprop.reproduce.studies import keep
 
         if jobs is not None:
             checks.whole("jobs", jobs)
+        rules = rules_of(
+            ruleset,
+            search=search,
+            storage=storage,
+            trials=trials,
+            space=space,
+            budget=budget,
+        )
         found = study_folder().study(name)
-        result = run_study(found, scale, runs, jobs=jobs, quiet=json)
+        if dry_run:
+            show.plan(plan_of(found, scale, rules, runs, jobs), json=json)
+            return
+        result = run_by(rules, found, scale, runs, jobs=jobs, quiet=json)
         if out is not None:
             keep(result, runs, out)
         if json:
             for record in result.records:
                 typer.echo(to_json(record))
+        elif ruleset != "paper":
+            show.contest(result.study, result.runs)
         else:
             for record in result.runs:
                 written = " ".join(f"{k}={v}" for k, v in record.study_settings.items())
@@ -167,8 +202,14 @@ def studies(json: Json = False) -> None:
 
 
 @app.command()
-def optimizers(json: Json = False) -> None:
+def optimizers(
+    space: Annotated[str, typer.Option(help="of studies/spaces")] = "wide-1",
+    json: Json = False,
+) -> None:
     """List the optimizers: cell of the paper's Table 1, defaults, search space."""
     from acprop.bench.optimizers import rows
+    from acprop.bench.spaces import read_spaces
+    from acprop.bench.studies import study_folder
 
-    show.optimizers(rows(), json=json)
+    spaces = read_spaces(study_folder().root, space)
+    show.optimizers(rows(), spaces, json=json)

@@ -3,8 +3,9 @@
 import json as json_module
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
@@ -18,10 +19,16 @@ from acprop.records import (
     Region,
     RunRecord,
     RunStatus,
+    StudyRecord,
     Verdict,
     to_json,
 )
 from acprop.report.metrics import judged_by, value_words
+
+if TYPE_CHECKING:
+    from acprop.bench.optimizers import Row
+    from acprop.bench.spaces import Space, Spaces
+    from acprop.reproduce.plans import Plan
 
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
@@ -194,22 +201,72 @@ def bound(plain: dict[str, Any]) -> None:
         console.print(f"  {side:9} {plain[side]:.6g}, {word}")
 
 
-def optimizers(rows: Sequence[Any], *, json: bool) -> None:
+def plan(found: "Plan", *, json: bool) -> None:
+    """What would be run, and what it would cost."""
+    if json:
+        typer.echo(json_module.dumps(asdict(found), ensure_ascii=False))
+        return
+    console.print(f"{found.study}, {found.scale} scale, ruleset {found.ruleset}")
+    table = Table("stage", "runs", "done", "to epoch", "core minutes left")
+    for stage in found.stages:
+        cells = (stage.runs, stage.done, stage.epochs, f"{stage.minutes:.1f}")
+        table.add_row(stage.name, *map(str, cells))
+    console.print(table)
+    console.print(
+        f"about {found.minutes:.1f} minutes with {found.jobs} jobs, "
+        f"{found.disk_bytes / 1e6:.1f} MB of disk"
+    )
+    for line in found.sources:
+        console.print(f"  time of {line}")
+    for line in found.left_out:
+        console.print(f"  left out: {line}")
+
+
+def contest(study: StudyRecord, runs: Sequence[RunRecord]) -> None:
+    """The tables of a study by the ruleset default or tuned."""
+    from acprop.report.contests import comparison_table, detail_table, trial_table
+    from acprop.report.studies import gather
+    from acprop.report.tables import markdown
+
+    found = gather(study, runs)
+    for made in (trial_table(found), comparison_table(found), detail_table(found)):
+        if made.rows:  # too wide for a terminal's table
+            typer.echo(markdown(made))
+    for line in study.tuning.get("left_out", ()):
+        console.print(f"left out: {line}")
+
+
+def optimizers(rows: "Sequence[Row]", spaces: "Spaces", *, json: bool) -> None:
     """What can be named, and what cannot."""
     if json:
         for row in rows:
             # Read-only mappings, which json does not know, become dicts.
-            text = json_module.dumps(row._asdict(), ensure_ascii=False, default=dict)
-            typer.echo(text)
+            own = [s.model_dump() for s in spaces.spaces if s.optimizer == row.name]
+            plain = {**row._asdict(), "space_file": spaces.name, "spaces": own}
+            typer.echo(json_module.dumps(plain, ensure_ascii=False, default=dict))
         return
-    table = Table("name", "library", "Table 1", "search space", "note")
+    table = Table("name", "library", "Table 1", "the paper's grid", "space", "note")
     for row in rows:
-        space = "; ".join(
+        grid = "; ".join(
             f"{name} {', '.join(map(_short, values))}"
-            for name, values in row.space.items()
+            for name, values in row.grid.items()
         )
-        table.add_row(row.name, row.library, str(row.cell), space, row.note)
+        own = [_space(s) for s in spaces.spaces if s.optimizer == row.name]
+        words = "\n".join(own)
+        table.add_row(row.name, row.library, str(row.cell), grid, words, row.note)
     console.print(table)
+    console.print(
+        f"space: studies/spaces/{spaces.name}.toml, on log scales; eps is the smallest "
+        "denominator that ε leaves"
+    )
+
+
+def _space(space: "Space") -> str:
+    """convention authors: lr 0.0001…0.1; …"""
+    ranges = [f"{n} {low:g}…{high:g}" for n, (low, high) in space.ranges.items()]
+    place = [f"ε {space.eps_place}"] if space.eps_place else []
+    variant = " ".join(f"{k} {v}" for k, v in space.variant.items())
+    return (f"{variant}: " if variant else "") + "; ".join([*ranges, *place])
 
 
 def _short(value: Any) -> str:

@@ -20,9 +20,14 @@ def caption_of(found: StudyRuns, records: Sequence[Record]) -> str:
     if isinstance(first, Bars):
         how = (
             "Bars are means over the finished runs at the end, dots single seeds, "
-            "lines 95 % Student intervals."
+            "lines 95 % intervals."
         )
         return f"{how} {_ends(found)}".rstrip()
+    if isinstance(first, Curves) and first.drawn == "points":
+        return (
+            "Every trial of the search: the mean over the seeds of tuning at the last "
+            "epoch. A wide hill is easy to find, a narrow one needs luck."
+        )
     if isinstance(first, Curves) and first.x_label in found.study.axes:
         axes = " and ".join(r.x_label for r in records if isinstance(r, Curves))
         return (
@@ -42,7 +47,8 @@ def _ends(found: StudyRuns) -> str:
     metric = compared_metric(found.study)
     if metric is None:
         return ""
-    arms = shown_arms(found.arms, found.study.axes)
+    is_paper = found.study.ruleset == "paper"
+    arms = shown_arms(found.arms, found.study.axes) if is_paper else list(found.arms)
     names = arm_names(found.study, arms)
     values = [over_seeds(arm, metric) for arm in arms]
     known = [

@@ -25,7 +25,7 @@ from acprop.records import (
 )
 
 ARTIFACTS = "artifacts"  # the folder beside a file of records
-StudyKey = tuple[str, str]  # name and scale
+StudyKey = tuple[str, str, str]  # name, scale and ruleset
 
 
 @dataclass(slots=True)
@@ -157,14 +157,17 @@ def _add_studies(found: Collected, records: Sequence[Record]) -> None:
     runs: dict[StudyKey, list[RunRecord]] = {}
     for record in records:
         if isinstance(record, StudyRecord):
-            studies.setdefault((record.name, record.scale), []).append(record)
+            key = (record.name, record.scale, record.ruleset)
+            studies.setdefault(key, []).append(record)
         elif isinstance(record, RunRecord):
-            runs.setdefault((record.study, record.scale), []).append(record)
-    for (name, scale), some in runs.items():
-        if (name, scale) not in studies:
+            key = (record.study, record.scale, record.ruleset)
+            runs.setdefault(key, []).append(record)
+    for (name, scale, ruleset), some in runs.items():
+        if (name, scale, ruleset) not in studies:
             found.problems.append(
-                f"{len(some)} runs of {name} at scale {scale} have no record of their "
-                "study; write both with acprop bench study --out FILE"
+                f"{len(some)} runs of {name} at scale {scale}, ruleset {ruleset}, have "
+                "no record of their study; write both with acprop bench study --out "
+                "FILE"
             )
     found.studies = [
         (_merged(parts), _one_of_each(runs.get(key, [])))
@@ -173,7 +176,12 @@ def _add_studies(found: Collected, records: Sequence[Record]) -> None:
 
 
 def _merged(parts: Sequence[StudyRecord]) -> StudyRecord:
-    """All runs of all parts; missing is what all of them miss."""
+    """All runs of all parts; missing is what all of them miss.
+
+    Contestants and trials are those of the last: a search is never merged with another.
+    """
+    if parts[-1].tuning:
+        return parts[-1]
     names = dict.fromkeys(run for part in parts for run in part.runs)
     missing = [m for m in parts[0].missing if all(m in part.missing for part in parts)]
     return replace(parts[-1], runs=tuple(names), missing=tuple(missing))

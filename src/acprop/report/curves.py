@@ -56,6 +56,9 @@ def draw_curves(records: Sequence[Curves], title: str | None) -> Figure:
             _legend_under(ax, [*once, *_band_handles([record])])
     if is_shared:
         handles = [Line2D([], [], label=n, **looks[n]) for n in labels]  # pyright: ignore[reportArgumentType]
+        if all(record.drawn == "points" for record in records):
+            for handle, line in zip(handles, fullest.lines, strict=True):
+                handle.set(linestyle="", marker=_mark(line, fullest))
         legend_below(figure, [*handles, *_band_handles(records)])
     if title is not None or len(records) > 1:
         figure.suptitle(records[0].name if title is None else title)
@@ -113,6 +116,8 @@ def _draw_panel(ax: Axes, record: Curves, looks: dict[str, Look]) -> None:
     for line in record.lines:
         (drawn,) = ax.plot(line.x, line.y, label=line.label)
         drawn.set(**looks[line.label], markevery=_spread(line.x, record.x_scale))
+        if record.drawn == "points":
+            drawn.set(linestyle="", marker=_mark(line, record), markevery=None)
         drawn.set_rasterized(len(line.x) > MAX_VECTOR_POINTS)
         _draw_band(ax, line, str(looks[line.label]["color"]))
         _draw_dots(ax, line, str(looks[line.label]["color"]))
@@ -123,6 +128,12 @@ def _draw_panel(ax: Axes, record: Curves, looks: dict[str, Look]) -> None:
     ax.set_ylabel(record.y_label)
     ax.grid(color=GRID, linewidth=0.5)
     ax.set_axisbelow(True)
+
+
+def _mark(line: Line, record: Curves) -> str:
+    """Points of different lines differ in more than their colour."""
+    marks = [mark for mark in (*MARKERS, "v", "P", "X") if mark]
+    return marks[record.lines.index(line) % len(marks)]
 
 
 def _draw_band(ax: Axes, line: Line, colour: str) -> None:

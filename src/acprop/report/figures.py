@@ -61,6 +61,7 @@ def draw(records: Sequence[Record], path: Path, *, title: str | None = None) -> 
     is_svg = form == "svg"
     with style():
         drawn = _figure(records, title)
+        _lay_out(drawn)
         drawn.savefig(  # pyright: ignore[reportUnknownMemberType]
             picture,
             format=form,
@@ -70,6 +71,14 @@ def draw(records: Sequence[Record], path: Path, *, title: str | None = None) -> 
         )
     content = picture.getvalue()
     files.write(path, finished(content.decode()) if is_svg else content)
+
+
+def _lay_out(drawn: Figure) -> None:
+    """Place everything once; left to itself, saving would draw it all twice."""
+    engine = drawn.get_layout_engine()
+    if engine is not None:
+        engine.execute(drawn)
+        drawn.set_layout_engine("none")
 
 
 def draw_once(records: Sequence[Record], path: Path, *, title: str | None) -> None:

@@ -72,7 +72,9 @@ def _draw_panel(ax: Axes, record: Surface, norm: Normalize, colours: Colormap) -
             if face is None:
                 _draw_empty(ax, (j, i), words, is_run=n > 0)
             else:
-                ax.add_patch(Rectangle((j, i), 1, 1, facecolor=face, edgecolor=LIGHT_LETTER))
+                ax.add_patch(
+                    Rectangle((j, i), 1, 1, facecolor=face, edgecolor=LIGHT_LETTER)
+                )
                 is_dark = np.dot(face[:3], LUMA) < 0.5
                 _write(ax, (j, i), words, LIGHT_LETTER if is_dark else DARK_LETTER)
     ax.set(xlim=(0, len(record.x)), ylim=(0, len(record.y)))

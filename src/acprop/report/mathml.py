@@ -268,7 +268,10 @@ def _tables() -> Iterator[tuple[dict[str, str], Callable[[str], str]]]:
     yield _LETTERS, _simple("mi")
     yield _OPERATORS, _simple("mo")
     yield _FENCES, _plain_fence
-    yield {name: str(width) for name, width in _SPACES.items()}, lambda w: _space(float(w))
+    yield (
+        {name: str(width) for name, width in _SPACES.items()},
+        lambda w: _space(float(w)),
+    )
 
 
 _TABLES = tuple(_tables())

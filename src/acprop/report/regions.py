@@ -57,9 +57,7 @@ MARKS = {
     (True, True): Mark("converged", "#E69F00", "+", 0.8),
     (False, True): Mark("undecided at this horizon", "#A6A6A6", "s", 0.4),
     (False, False): Mark("wrong drift: diverges", "#0072B2", "o", 0.5),
-    (True, False): Mark(
-        "converged against the drift", "#F0E442", "*", 1.5, edge=INK
-    ),
+    (True, False): Mark("converged against the drift", "#F0E442", "*", 1.5, edge=INK),
 }
 Answer = tuple[bool, bool]
 

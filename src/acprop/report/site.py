@@ -33,9 +33,11 @@ from acprop import files
 from acprop.records import FigureRecord, RunRecord, StudyRecord, Verdict, write
 from acprop.report.claim_groups import KIND_WORDS, group_claims
 from acprop.report.explorer import write_explorer
+from acprop.report.figures import draw_once
 from acprop.report.metrics import label_of
 from acprop.report.ours import Answer, answer, paper_words
 from acprop.report.paper import Entry, entries, published_about
+from acprop.report.profiles import study_profiles
 from acprop.report.study_pages import (
     StudyPage,
     duration,
@@ -96,6 +98,7 @@ def write_site(
          for study, runs in content.studies]
     )  # fmt: skip
     answers = _answers(studies, shown, content.verdicts)
+    profiles = _profiles(out, studies)
     if content.verdicts:
         write(out / "verdicts.jsonl", content.verdicts)
     given: dict[str, Any] = {
@@ -105,6 +108,7 @@ def write_site(
         "answers": answers,
         "figures": shown,
         "studies": studies,
+        "profiles": profiles,
         "places": _places(),
         "problems": content.problems,
         "missing": [
@@ -194,7 +198,8 @@ def _policy(style: str) -> str:
 def _colours() -> str:
     """One colour for each optimizer, also on a dark page."""
     light = "".join(
-        f".o-{name}{{background:{colour}}}\n" for name, (_, colour) in OPTIMIZERS.items()
+        f".o-{name}{{background:{colour}}}\n"
+        for name, (_, colour) in OPTIMIZERS.items()
     )
     dark = "".join(
         f".o-{name}{{background:{for_dark(colour)}}}\n"
@@ -218,6 +223,26 @@ def _answers(
     return [answer(entry, by_name, shown, known) for entry in entries()]
 
 
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A figure over all studies of one ruleset and scale."""
+
+    path: str
+    records: str
+    title: str
+
+
+def _profiles(out: Path, studies: Sequence[StudyPage]) -> list[Profile]:
+    made: list[Profile] = []
+    for curves in study_profiles(s.found for s in studies if s.found is not None):
+        key = key_of(curves.name)
+        records, path = (f"studies/{key}.{end}" for end in ("jsonl", "svg"))
+        write(out / records, [curves])
+        draw_once([curves], out / path, title="")
+        made.append(Profile(path, records, curves.title))
+    return made
+
+
 def _places() -> dict[str, list[Entry]]:
     """Where the paper has a study."""
     places: dict[str, list[Entry]] = {}
@@ -231,7 +256,7 @@ def _unique(studies: Sequence[StudyPage]) -> list[StudyPage]:
     """Two names may differ in signs that a file's name does not have."""
     seen: dict[str, str] = {}
     for study in studies:
-        name = f"{study.record.name} at {study.record.scale}"
+        name = f"{study.record.name} at {study.record.scale} ({study.record.ruleset})"
         if study.key in seen:
             raise ValueError(
                 f"studies must have names of their own, got {name} and {seen[study.key]}"

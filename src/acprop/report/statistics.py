@@ -4,12 +4,14 @@ An arm is what a reader would call one method: an optimizer with all its setting
 one task; its runs differ in the seed. Over n finished runs with values y_i:
 
     mean ± std      std² = Σ (y_i - mean)² / (n - 1)
-    95 % interval   mean ± t(0.975, n - 1)·std/√n               (Student)
+    95 % interval   Student's below 8 values, the bootstrap's from 8 on; see
+                    acprop.intervals
 
 The same seed gives every arm the same weights and the same data, so two arms are
 compared seed by seed: the interval is that of d_i = y_i - reference_i.
 
-A run that diverged has no final value. It is left out of the mean, and counted.
+A run that diverged has no final value. It is left out of the mean, and counted; what
+else becomes of it is said in `comparisons`.
 """
 
 import math
@@ -20,7 +22,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from acprop.intervals import half_width
+from acprop.intervals import interval
 from acprop.plain import Plain, canonical
 from acprop.records import RunRecord, RunStatus
 from acprop.report.metrics import is_higher_better, judged_by
@@ -35,6 +37,7 @@ __all__ = [
     "brief",
     "compare",
     "describe",
+    "mean_and_std",
     "number",
     "over_seeds",
     "selection_metric",
@@ -133,17 +136,17 @@ def number(value: Any) -> float:
 
 
 def spread(values: Iterable[float]) -> Spread:
-    """Mean, standard deviation and Student's interval of the values that are any."""
+    """Mean, standard deviation and interval of the values that are any."""
+    known = [v for v in values if math.isfinite(v)]
+    low, high = interval(known, CONFIDENCE)
+    return Spread(len(known), *mean_and_std(known), low, high)
+
+
+def mean_and_std(values: Iterable[float]) -> tuple[float, float]:
+    """Of the values that are any; NaN where they are too few."""
     array = np.array([v for v in values if math.isfinite(v)], float)
-    n = array.size
-    if n == 0:
-        return Spread(0, math.nan, math.nan, math.nan, math.nan)
-    mean = float(array.mean())
-    if n == 1:
-        return Spread(1, mean, math.nan, math.nan, math.nan)
-    std = float(array.std(ddof=1))
-    half = half_width(std, n, CONFIDENCE)
-    return Spread(n, mean, std, mean - half, mean + half)
+    mean = float(array.mean()) if array.size else math.nan
+    return mean, float(array.std(ddof=1)) if array.size > 1 else math.nan
 
 
 def over_seeds(arm: Arm, metric: str) -> Spread:

@@ -17,6 +17,7 @@ from acprop.report.statistics import (
     arms_of,
     best,
     describe,
+    mean_and_std,
     number,
     over_seeds,
     selection_metric,
@@ -29,6 +30,8 @@ from acprop.report.style import LOG_SPAN, display
 __all__ = [
     "StudyRuns",
     "arm_names",
+    "contestant_label",
+    "contestant_names",
     "gather",
     "sensitivity_curves",
     "shown_arms",
@@ -38,11 +41,15 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class StudyRuns:
-    """A study, those of its runs that have a record, and the same runs as arms."""
+    """A study, those of its runs that have a record, and the same runs as arms.
+
+    trials: the runs by which settings were chosen; they are in no arm.
+    """
 
     study: StudyRecord
     runs: tuple[RunRecord, ...]
     arms: tuple[Arm, ...]
+    trials: tuple[RunRecord, ...] = ()
 
 
 def gather(study: StudyRecord, runs: Iterable[RunRecord]) -> StudyRuns:
@@ -56,7 +63,9 @@ def gather(study: StudyRecord, runs: Iterable[RunRecord]) -> StudyRuns:
                     f"{metric} must be a share in [0, 1], got {value:.6g} in "
                     f"{study.name}; record no percent"
                 )
-    return StudyRuns(study, found, tuple(arms_of(found)))
+    asked = [run for trial in study.tuning.get("trials", ()) for run in trial["runs"]]
+    trials = tuple(known[name] for name in dict.fromkeys(asked) if name in known)
+    return StudyRuns(study, found, tuple(arms_of(found)), trials)
 
 
 def shown_arms(arms: Sequence[Arm], axes: Sequence[str]) -> list[Arm]:
@@ -69,11 +78,31 @@ def shown_arms(arms: Sequence[Arm], axes: Sequence[str]) -> list[Arm]:
     return [_preferred(group) for group in groups.values()]
 
 
-def arm_names(study: StudyRecord, arms: Sequence[Arm]) -> list[str]:
+def arm_names(
+    study: StudyRecord, arms: Sequence[Arm], *, bare: bool = False
+) -> list[str]:
     """Each arm in words that tell it from the others."""
+    if study.contestants:
+        owners = contestant_names(study)
+        return [", ".join([owners[a.runs[0].run], *a.losses]) for a in arms]
     tasks = {name for arm in arms for name in arm.conditions}
     asked = [*study.axes, *(name for name in varying(arms) if name in tasks)]
-    return [_label(arm, asked, bare=False) for arm in arms]
+    return [_label(arm, asked, bare) for arm in arms]
+
+
+def contestant_names(study: StudyRecord) -> dict[str, str]:
+    """For each run the contestant it is of, as a reader sees it."""
+    return {
+        run: contestant_label(name)
+        for name, runs in study.contestants.items()
+        for run in runs
+    }
+
+
+def contestant_label(name: str) -> str:
+    """acprop convention=authors as ACProp, convention = authors."""
+    optimizer, *settings = name.split(" ")
+    return ", ".join([display(optimizer), *(s.replace("=", " = ") for s in settings)])
 
 
 def study_figures(found: StudyRuns) -> list[Curves | Surface | Bars]:
@@ -86,7 +115,8 @@ def study_figures(found: StudyRuns) -> list[Curves | Surface | Bars]:
         return [*_surfaces(study, found.arms)]
     if study.shows == "table":
         return []
-    shown = shown_arms(found.arms, study.axes)
+    is_paper = study.ruleset == "paper"
+    shown = shown_arms(found.arms, study.axes) if is_paper else list(found.arms)
     bars = _bars(study, shown) if study.shows == "bars" else []
     return [*bars, *_curves(study, shown)]
 
@@ -138,13 +168,13 @@ def _line_over(axis: str, metric: str, label: str, arms: Sequence[Arm]) -> Line:
         [shown_value(metric, value_of(run, metric)) for run in arm.done]
         for arm in ordered
     ]
-    spreads = [spread(some) for some in values]
+    spreads = [mean_and_std(some) for some in values]
     return Line(
         label,
         x,
-        y=tuple(s.mean for s in spreads),
-        low=tuple(s.mean - s.std for s in spreads),
-        high=tuple(s.mean + s.std for s in spreads),
+        y=tuple(mean for mean, _ in spreads),
+        low=tuple(mean - std for mean, std in spreads),
+        high=tuple(mean + std for mean, std in spreads),
         dots=tuple(
             (place, value)
             for place, some in zip(x, values, strict=True)
@@ -207,9 +237,10 @@ def _curves(study: StudyRecord, arms: Sequence[Arm]) -> list[Curves]:
 def _panel(
     study: StudyRecord, metric: str, title: str, arms: Sequence[Arm], bare: bool
 ) -> Curves:
-    tasks = {name for arm in arms for name in arm.conditions}
-    asked = [*study.axes, *(name for name in varying(arms) if name in tasks)]
-    lines = tuple(_line(arm, metric, _label(arm, asked, bare)) for arm in arms)
+    names = arm_names(study, arms, bare=bare)
+    lines = tuple(
+        _line(arm, metric, name) for arm, name in zip(arms, names, strict=True)
+    )
     about = {"scale": study.scale, "note": study.note}
     words = label_of(metric)
     return Curves(
@@ -237,14 +268,14 @@ def _line(arm: Arm, metric: str, label: str) -> Line:
             value = shown_value(metric, number(entry.get(metric)))
             seen.setdefault(float(entry.get("epoch", i + 1)), []).append(value)
     x = tuple(sorted(seen)) or (1.0,)  # a line for the legend, if nothing else
-    spreads = [spread(seen.get(epoch, [])) for epoch in x]
+    spreads = [mean_and_std(seen.get(epoch, [])) for epoch in x]
     return Line(
         label,
         x,
-        y=tuple(s.mean for s in spreads),
-        low=tuple(s.mean - s.std for s in spreads),
-        high=tuple(s.mean + s.std for s in spreads),
-        dots=tuple((x[-1], value) for value in seen.get(x[-1], ()) if len(spreads) > 1),
+        y=tuple(mean for mean, _ in spreads),
+        low=tuple(mean - std for mean, std in spreads),
+        high=tuple(mean + std for mean, std in spreads),
+        dots=tuple((x[-1], value) for value in seen.get(x[-1], ()) if len(x) > 1),
     )
 
 

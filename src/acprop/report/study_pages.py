@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from acprop.records import (
+    Curves,
     Record,
     RunRecord,
     RunStatus,
@@ -16,6 +17,12 @@ from acprop.records import (
     write,
 )
 from acprop.report.captions import caption_of
+from acprop.report.contests import (
+    comparison_table,
+    detail_table,
+    sensitivity,
+    trial_table,
+)
 from acprop.report.figures import draw_once
 from acprop.report.gallery import Gallery, build_gallery
 from acprop.report.paper import published_curves
@@ -25,7 +32,12 @@ from acprop.report.studies import (
     sensitivity_curves,
     study_figures,
 )
-from acprop.report.tables import Table, study_sentence, study_table
+from acprop.report.tables import (
+    Table,
+    study_command,
+    study_sentence,
+    study_table,
+)
 
 __all__ = ["StudyFigure", "StudyPage", "key_of", "prepare_study"]
 
@@ -65,6 +77,17 @@ class StudyPage:
     sentence: str = ""
     table: Table = EMPTY
     every: Table | None = None
+    more: tuple[Table, ...] = ()
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What a budget did not allow."""
+        return tuple(self.record.tuning.get("left_out", ()))
+
+    @property
+    def command(self) -> str:
+        """What runs it again."""
+        return study_command(self.record)
 
     @property
     def page(self) -> str:
@@ -88,17 +111,20 @@ def prepare_study(
 
     Runs that make no sense together are named on the page; they do not end it.
     """
-    key = key_of(f"{study.name}-{study.scale}")
+    is_paper = study.ruleset == "paper"
+    parts = [study.name, study.scale, *([] if is_paper else [study.ruleset])]
+    key = key_of("-".join(parts))
     try:
         found = gather(study, runs)
-        shown = [*study_figures(found), *sensitivity_curves(found)]
-        table, every = _tables(found)
+        over = sensitivity_curves(found) if is_paper else sensitivity(found)
+        shown = [*study_figures(found), *over]
+        table, every, more = _tables(found)
         sentence = study_sentence(found)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         # A record can be well-formed and still hold a list where a number belongs.
         return _broken(study, key, f"{type(error).__name__}: {error}")
     place = f"studies/{key}.jsonl"
-    write(out / place, [study, *found.runs, *shown])
+    write(out / place, [study, *found.runs, *found.trials, *shown])
     return StudyPage(
         record=study,
         key=key,
@@ -106,21 +132,30 @@ def prepare_study(
         records=place,
         counts=_run_counts(study, found.runs),
         data="; ".join(sorted({_sources(run.data) for run in found.runs if run.data})),
-        wall=_wall(found.runs),
+        wall=_wall([*found.runs, *found.trials]),
         missing=tuple(_missing(study, found.runs)),
-        messages=_messages(found.runs),
+        messages=_messages([*found.runs, *_failed(found.trials)]),
         figures=_draw(out, key, found),
         gallery=build_gallery(out, found, artifacts),
         sentence=sentence,
         table=table,
         every=every,
+        more=more,
     )
 
 
-def _tables(found: StudyRuns) -> tuple[Table, Table | None]:
+def _tables(found: StudyRuns) -> tuple[Table, Table | None, tuple[Table, ...]]:
+    """The table of the ruleset, all settings if it has not all, and more tables."""
+    if found.study.ruleset != "paper":
+        return comparison_table(found), None, (detail_table(found), trial_table(found))
     table = study_table(found)
     has_more = len(found.arms) > len(table.rows)
-    return table, study_table(found, every=True) if has_more else None
+    return table, study_table(found, every=True) if has_more else None, ()
+
+
+def _failed(trials: Sequence[RunRecord]) -> list[RunRecord]:
+    """One that was stopped early has not failed."""
+    return [run for run in trials if run.status is not RunStatus.INTERRUPTED]
 
 
 def _broken(study: StudyRecord, key: str, why: str) -> StudyPage:
@@ -154,10 +189,7 @@ def _draw(out: Path, key: str, found: StudyRuns) -> tuple[StudyFigure, ...]:
     for record in read(out / "studies" / f"{key}.jsonl"):
         if isinstance(record, StudyRecord | RunRecord):
             continue
-        is_sensitivity = getattr(record, "x_label", "") in found.study.axes
-        is_curves = record.record == "curves"
-        kind = "sensitivity" if is_curves and is_sensitivity else record.record
-        kinds.setdefault(kind, []).append(record)
+        kinds.setdefault(_kind(found, record), []).append(record)
     made: list[StudyFigure] = []
     for kind, records in kinds.items():
         name = f"{key}-{kind}" if made else key
@@ -166,6 +198,15 @@ def _draw(out: Path, key: str, found: StudyRuns) -> tuple[StudyFigure, ...]:
         alt = f"{found.study.title}, {found.study.scale} scale: {kind}"
         made.append(StudyFigure(place, caption_of(found, records), alt))
     return (*made, *_published(out, key, found))
+
+
+def _kind(found: StudyRuns, record: Record) -> str:
+    """What is drawn together."""
+    if not isinstance(record, Curves):
+        return record.record
+    if record.drawn == "points":
+        return "points"
+    return "sensitivity" if record.x_label in found.study.axes else "curves"
 
 
 def _published(out: Path, key: str, found: StudyRuns) -> list[StudyFigure]:

@@ -11,7 +11,6 @@ from acprop.records import StudyRecord
 from acprop.report.metrics import is_share, label_of, shown_value
 from acprop.report.statistics import (
     Arm,
-    Difference,
     Spread,
     compare,
     describe,
@@ -27,6 +26,9 @@ __all__ = [
     "compared_metric",
     "difference_words",
     "markdown",
+    "numbers",
+    "spread_words",
+    "study_command",
     "study_sentence",
     "study_table",
 ]
@@ -41,12 +43,14 @@ class Table:
     """reference: the arm that others are compared with; empty if there is none.
 
     chosen_by: the validation metric by which settings were chosen, if any were.
+    caption: what it shows; empty is what the page says of every study's table.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     reference: str = ""
     chosen_by: str = ""
+    caption: str = ""
 
 
 def study_table(found: StudyRuns, *, every: bool = False) -> Table:
@@ -87,6 +91,14 @@ def markdown(table: Table) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
 
+def study_command(study: StudyRecord) -> str:
+    """What runs a study again."""
+    command = f"acprop bench study {study.name} --scale {study.scale}"
+    return (
+        command if study.ruleset == "paper" else f"{command} --ruleset {study.ruleset}"
+    )
+
+
 def study_sentence(found: StudyRuns) -> str:
     """The result in one sentence that also says how it differs from the paper's.
 
@@ -94,7 +106,7 @@ def study_sentence(found: StudyRuns) -> str:
     """
     study, arms = found.study, found.arms
     metric = compared_metric(study)
-    shown = shown_arms(arms, ())
+    shown = shown_arms(arms, ()) if study.ruleset == "paper" else list(arms)
     if metric is None or not shown:
         return ""
     names = _told(study, arms)
@@ -112,7 +124,8 @@ def study_sentence(found: StudyRuns) -> str:
         how += ", at the setting that validation chose"
     note = study.note.strip().rstrip(".")
     scale = f"At {study.scale} scale" + (f" ({note})" if note else "")
-    return f"{scale}, final {label_of(metric)} ({how}): {'; '.join(parts)}."
+    what = f"ruleset {study.ruleset}, final {label_of(metric)} ({how})"
+    return f"{scale}, {what}: {'; '.join(parts)}."
 
 
 def spread_words(metric: str, seen: Spread) -> str:
@@ -120,7 +133,7 @@ def spread_words(metric: str, seen: Spread) -> str:
     if not seen.n:
         return NONE
     values = (seen.mean, seen.std, seen.low, seen.high)
-    mean, std, low, high = _numbers(metric, values, seen.std)
+    mean, std, low, high = numbers(metric, values, seen.std)
     return f"{mean}{NB}±{NB}{std} [{low},{NB}{high}]" if seen.n > 1 else mean
 
 
@@ -163,23 +176,24 @@ def _metric(arm: Arm, metric: str) -> str:
 def _difference(arm: Arm, reference: Arm | None, metric: str) -> str:
     if reference is None:
         return "reference" if arm.optimizer == REFERENCE else NONE
-    return difference_words(compare(arm, reference, metric), metric)
+    found = compare(arm, reference, metric)
+    words = difference_words(found.spread, metric)
+    return f"{words}: {found.words}" if found.spread.n else words
 
 
-def difference_words(found: Difference, metric: str) -> str:
-    """+1.20 [+0.40, +2.00]: better."""
-    if not found.spread.n:
+def difference_words(seen: Spread, metric: str) -> str:
+    """+1.20 [+0.40, +2.00]."""
+    if not seen.n:
         return "no seed finished in both"
-    seen = found.spread
     ends = (seen.mean, seen.low, seen.high)
-    texts = _numbers(metric, ends, seen.std)
+    texts = numbers(metric, ends, seen.std)
     signs = ["" if value < 0 else "+" for value in ends]
     mean, low, high = (a + b for a, b in zip(signs, texts, strict=True))
     interval = f" [{low},{NB}{high}]" if seen.n > 1 else ", one seed"
-    return f"{mean}{interval}: {found.words}"
+    return f"{mean}{interval}"
 
 
-def _numbers(metric: str, values: Sequence[float], std: float) -> list[str]:
+def numbers(metric: str, values: Sequence[float], std: float) -> list[str]:
     """Numbers to the second digit of their spread; accuracies to 0.01 %."""
     form = ".2f"
     if not is_share(metric):

@@ -32,9 +32,7 @@ class DrawFigure:
         records = records_of(self.out, name)
         about = FigureRecord(made.name, made.place, made.caption)
         write(records, [about, *made.make()])
-        draw_figure(
-            list(read(records)), self.picture(name), is_titled=self.is_titled
-        )
+        draw_figure(list(read(records)), self.picture(name), is_titled=self.is_titled)
 
     def picture(self, name: str) -> Path:
         """Where the picture is."""

@@ -14,9 +14,10 @@ def read(kind: type[T], domain: str, plain: Mapping[str, Any]) -> T:
     known = [f.name for f in fields(kind)]  # pyright: ignore[reportArgumentType]
     for name in plain:
         if name not in known:
-            raise ValueError(
+            raise checks.UnknownNameError(
+                name,
                 f"a {domain} task's setting must be one of {', '.join(known)}, "
-                f"got {name}"
+                f"got {name}{checks.meant(name, known)}",
             )
     return kind(**plain)
 

@@ -1,6 +1,6 @@
 """The optimizers a study may name: ours, torch's and pytorch_optimizer's."""
 
-from acprop.bench.optimizers.entry import Cell, Entry, Space
+from acprop.bench.optimizers.entry import Cell, Entry, Grid
 from acprop.bench.optimizers.factory import (
     ENTRIES,
     NOT_OFFERED,
@@ -18,8 +18,8 @@ __all__ = [
     "Cell",
     "Entry",
     "Factory",
+    "Grid",
     "Row",
-    "Space",
     "build",
     "find",
     "resolved",

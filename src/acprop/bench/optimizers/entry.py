@@ -6,7 +6,7 @@ else a method knows keeps the name its library gives it.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from torch.optim.optimizer import ParamsT
 
 from acprop.plain import Plain
 
-Space = Mapping[str, tuple[float | str, ...]]
+Grid = Mapping[str, tuple[float | str, ...]]
 Make = Callable[[ParamsT, Plain], Optimizer]
 
 Cell = Literal[
@@ -34,9 +34,10 @@ class Entry:
 
     cell: where the paper's Table 1 has it; "not in the table" where it does not.
     defaults: every setting there is, with its value unless given otherwise.
-    space: what to search, and space_from, who says so.
+    grid: what the paper searched, or would have; grid_from, who says so.
     decay: which weight decay its library offers.
     needs_graph: must the backward pass keep its graph?
+    published: what its library takes if told nothing, where `defaults` differ.
     """
 
     name: str
@@ -44,11 +45,12 @@ class Entry:
     cell: Cell
     make: Make
     defaults: Mapping[str, Any]
-    space: Space
-    space_from: str
+    grid: Grid
+    grid_from: str
     note: str = ""
     decay: Literal["coupled", "decoupled", "either"] = "coupled"
     needs_graph: bool = False
+    published: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 def defaults(**settings: Any) -> Mapping[str, Any]:
@@ -75,18 +77,18 @@ def powers(first: int, last: int) -> tuple[float, ...]:
     return tuple(float(f"1e{n}") for n in range(first, last + way, way))
 
 
-def space(**searched: tuple[float | str, ...]) -> Space:
-    """A search space; each setting's values in the order in which they are tried."""
+def grid(**searched: tuple[float | str, ...]) -> Grid:
+    """Values for each setting, in the order in which they are tried."""
     return MappingProxyType(searched)
 
 
 # Section 4, image classification; "others" than SGD and AdamW decay by 5e-4.
 PAPER = "paper, image classification"
 AVAGRAD = "paper, remark on AVAGrad"
-PAPER_SGD = space(lr=powers(-1, -5), momentum=(0.9,), weight_decay=(5e-4,))
-PAPER_ADAPTIVE = space(lr=powers(-2, -5), eps=powers(-5, -10), weight_decay=(5e-4,))
-PAPER_ADAMW = space(lr=powers(-2, -5), eps=powers(-5, -10), weight_decay=(5e-2,))
-PAPER_AVAGRAD = space(lr=powers(2, -6), eps=powers(2, -8), weight_decay=(5e-4,))
+PAPER_SGD = grid(lr=powers(-1, -5), momentum=(0.9,), weight_decay=(5e-4,))
+PAPER_ADAPTIVE = grid(lr=powers(-2, -5), eps=powers(-5, -10), weight_decay=(5e-4,))
+PAPER_ADAMW = grid(lr=powers(-2, -5), eps=powers(-5, -10), weight_decay=(5e-2,))
+PAPER_AVAGRAD = grid(lr=powers(2, -6), eps=powers(2, -8), weight_decay=(5e-4,))
 # The paper says "other adaptive optimizers, including" five; by that we search the
 # rest of the Adam-like ones alike.
 ALIKE = "the paper's for adaptive optimizers"

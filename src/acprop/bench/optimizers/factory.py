@@ -10,10 +10,11 @@ from torch.optim import Optimizer
 
 from acprop import ranks
 from acprop.bench.optimizers import settings as checks
-from acprop.bench.optimizers.entry import Cell, Entry, Space
+from acprop.bench.optimizers.entry import Cell, Entry, Grid
 from acprop.bench.optimizers.from_acprop import FROM_ACPROP
 from acprop.bench.optimizers.from_pytorch_optimizer import FROM_PYTORCH_OPTIMIZER, INNER
 from acprop.bench.optimizers.from_torch import FROM_TORCH
+from acprop.checks import one_of
 from acprop.plain import Plain
 
 ENTRIES = {
@@ -32,13 +33,11 @@ NOT_OFFERED = {
 
 def find(name: str) -> Entry:
     """The entry of that name."""
-    if name in ENTRIES:
-        return ENTRIES[name]
     if name in NOT_OFFERED:
         raise ValueError(
             f"optimizer must be one on offer, got {name}; {NOT_OFFERED[name]}"
         )
-    raise ValueError(f"optimizer must be one of {', '.join(ENTRIES)}, got {name!r}")
+    return ENTRIES[one_of("optimizer", name, ENTRIES)]
 
 
 def resolved(name: str, settings: Mapping[str, Any] | None = None) -> Plain:
@@ -119,15 +118,15 @@ class Row(NamedTuple):
     library: str
     cell: Cell | str
     defaults: Mapping[str, Any]
-    space: Space
-    space_from: str
+    grid: Grid
+    grid_from: str
     note: str
 
 
 def rows() -> list[Row]:
     """What there is, then what there is not; imports no library."""
     offered = [
-        Row(e.name, e.library, e.cell, e.defaults, e.space, e.space_from, e.note)
+        Row(e.name, e.library, e.cell, e.defaults, e.grid, e.grid_from, e.note)
         for e in ENTRIES.values()
     ]
     missing = [

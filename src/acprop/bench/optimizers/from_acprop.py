@@ -46,8 +46,8 @@ FROM_ACPROP = (
             momentum=0.0,
             clip="convention",
         ),
-        space=PAPER_ADAPTIVE,
-        space_from=PAPER,
+        grid=PAPER_ADAPTIVE,
+        grid_from=PAPER,
         note='convention "paper" is Algorithm 2, "authors" the code of the published '
         "curves; ε acts differently in each, and as AdamW's in the guarded default",
         decay="either",
@@ -66,8 +66,8 @@ FROM_ACPROP = (
             amsgrad=False,
             clip="convention",
         ),
-        space=PAPER_ADAPTIVE,
-        space_from=PAPER,
+        grid=PAPER_ADAPTIVE,
+        grid_from=PAPER,
         note="without rectification",
         decay="either",
     ),
@@ -88,8 +88,8 @@ FROM_ACPROP = (
             momentum=0.0,
             clip="convention",
         ),
-        space=PAPER_ADAPTIVE,
-        space_from=PAPER,
+        grid=PAPER_ADAPTIVE,
+        grid_from=PAPER,
         note='its own paper proposes delay 10 and reduction "max"; beta1 weighs the '
         "newest `delay` gradients, so it does nothing at 1",
         decay="either",
@@ -102,8 +102,8 @@ FROM_ACPROP = (
         defaults=defaults(
             lr=1e-2, beta1=0.9, beta2=0.99, eps=None, convention="torch-rmsprop"
         ),
-        space=PAPER_ADAPTIVE,
-        space_from=ALIKE,
+        grid=PAPER_ADAPTIVE,
+        grid_from=ALIKE,
         note="RMSprop with (g - m)² for g²",
         decay="either",
     ),

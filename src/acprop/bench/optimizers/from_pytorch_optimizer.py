@@ -21,8 +21,8 @@ from acprop.bench.optimizers.entry import (
     Make,
     arguments,
     defaults,
+    grid,
     powers,
-    space,
 )
 from acprop.bench.optimizers.from_acprop import FROM_ACPROP
 from acprop.bench.optimizers.from_torch import FROM_TORCH
@@ -85,10 +85,10 @@ FROM_PYTORCH_OPTIMIZER = (
         cell="synchronous, uncentered",
         make=_peer("PAdam"),
         defaults=defaults(lr=0.1, beta1=0.9, beta2=0.999, eps=1e-8, partial=0.125),
-        space=space(
+        grid=grid(
             lr=powers(-1, -4), partial=(0.0625, 0.125, 0.25), weight_decay=(5e-4,)
         ),
-        space_from=OWN,
+        grid_from=OWN,
         note="v^partial in the denominator, so 1/2 is Adam; unlike its paper's, "
         "without AMSGrad's maximum",
         decay="either",
@@ -99,8 +99,8 @@ FROM_PYTORCH_OPTIMIZER = (
         cell="not in the table",
         make=_peer("AvaGrad"),
         defaults=defaults(lr=0.1, beta1=0.9, beta2=0.999, eps=0.1),
-        space=PAPER_AVAGRAD,
-        space_from=AVAGRAD,
+        grid=PAPER_AVAGRAD,
+        grid_from=AVAGRAD,
         note="asynchronous by the paper's remark; its first step does not move",
         decay="either",
     ),
@@ -110,8 +110,8 @@ FROM_PYTORCH_OPTIMIZER = (
         cell="not in the table",
         make=_peer("AdaBound"),
         defaults=defaults(**_ADAM, final_lr=0.1, gamma=1e-3),
-        space=space(lr=powers(-2, -5), final_lr=(1.0, 0.1, 0.01), weight_decay=(5e-4,)),
-        space_from=OWN,
+        grid=grid(lr=powers(-2, -5), final_lr=(1.0, 0.1, 0.01), weight_decay=(5e-4,)),
+        grid_from=OWN,
         note="synchronous, uncentered; a schedule scales final_lr as well",
         decay="either",
     ),
@@ -123,8 +123,8 @@ FROM_PYTORCH_OPTIMIZER = (
         defaults=defaults(
             lr=1e-2, beta1=0.9, beta2=0.999, eps=1e-3, initial_accumulator=1e-6
         ),
-        space=space(lr=powers(-1, -5), eps=powers(-3, -8), weight_decay=(5e-4,)),
-        space_from=OWN,
+        grid=grid(lr=powers(-1, -5), eps=powers(-3, -8), weight_decay=(5e-4,)),
+        grid_from=OWN,
         note="synchronous, uncentered",
         decay="either",
     ),
@@ -137,8 +137,8 @@ FROM_PYTORCH_OPTIMIZER = (
             **defaults(**_ADAM, delta=0.1, wd_ratio=0.1, nesterov=False),
             "decoupled": True,
         },
-        space=space(lr=powers(-2, -5), eps=powers(-5, -10), weight_decay=(1e-2, 5e-2)),
-        space_from=ALIKE + "; weight decay as AdamW's",
+        grid=grid(lr=powers(-2, -5), eps=powers(-5, -10), weight_decay=(1e-2, 5e-2)),
+        grid_from=ALIKE + "; weight decay as AdamW's",
         note="synchronous, uncentered, updates projected; the library takes coupled "
         "decay but adds it to the gradient after its last use, so we refuse it",
         decay="decoupled",
@@ -150,8 +150,8 @@ FROM_PYTORCH_OPTIMIZER = (
         # foreach: the other path calls `view`, which channels_last gradients refuse.
         make=_peer("SWATS", hooks.keep_found_lr, foreach=True),
         defaults=defaults(lr=1e-3, beta1=0.9, beta2=0.999, eps=1e-6),
-        space=space(lr=powers(-2, -5), weight_decay=(5e-4,)),
-        space_from=ALIKE + "; ε fixed",
+        grid=grid(lr=powers(-2, -5), weight_decay=(5e-4,)),
+        grid_from=ALIKE + "; ε fixed",
         note="Adam, then SGD; ε is also the tolerance of the switch; the paper cites "
         "SWA's authors for it",
         decay="either",
@@ -162,8 +162,8 @@ FROM_PYTORCH_OPTIMIZER = (
         cell="not in the table",
         make=_lookahead,
         defaults={"inner": "adam", "k": 5, "slow_step": 0.5},
-        space=PAPER_ADAPTIVE,
-        space_from=ALIKE,
+        grid=PAPER_ADAPTIVE,
+        grid_from=ALIKE,
         note="wraps `inner`, by default Adam, and also takes the settings of that; "
         "any of ours and torch's",
         decay="either",
@@ -174,8 +174,8 @@ FROM_PYTORCH_OPTIMIZER = (
         cell="not in the table",
         make=_adopt,
         defaults=defaults(lr=1e-3, beta1=0.9, beta2=0.9999, eps=1e-6, clipped=True),
-        space=PAPER_ADAPTIVE,
-        space_from=ALIKE,
+        grid=PAPER_ADAPTIVE,
+        grid_from=ALIKE,
         note="asynchronous, uncentered, but its clip looks at g_t; its first step "
         "does not move",
         decay="either",
@@ -193,8 +193,8 @@ FROM_PYTORCH_OPTIMIZER = (
             warmup_steps=500,
             init_lr=None,
         ),
-        space=space(lr=powers(0, -4), weight_decay=(5e-4,)),
-        space_from=OWN,
+        grid=grid(lr=powers(0, -4), weight_decay=(5e-4,)),
+        grid_from=OWN,
         note="Ma 2020, the library's ApolloDQN; its APOLLO is another method. Warms up "
         "by itself from lr/1000 and ignores schedules until then",
         decay="either",
@@ -208,8 +208,8 @@ FROM_PYTORCH_OPTIMIZER = (
         defaults=defaults(
             lr=0.15, beta1=0.9, beta2=0.999, eps=1e-4, hessian_power=1.0, num_samples=1
         ),
-        space=space(lr=(0.3, 0.15, 0.1, 0.01, 0.001), weight_decay=(5e-4,)),
-        space_from=OWN,
+        grid=grid(lr=(0.3, 0.15, 0.1, 0.01, 0.001), weight_decay=(5e-4,)),
+        grid_from=OWN,
         note="second order: twice the backward pass, one process, no torch.compile; "
         "unlike its authors', without spatial averaging",
         decay="either",

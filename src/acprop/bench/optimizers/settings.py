@@ -22,8 +22,10 @@ def check(entry: Entry, allowed: Mapping[str, Any], given: Mapping[str, Any]) ->
     for name in separate:
         if name not in allowed:
             known = ", ".join(allowed)
-            raise ValueError(
+            raise checks.UnknownNameError(
+                name,
                 f"settings of {entry.name} must be among {known}, got {name}"
+                f"{checks.meant(name, allowed)}",
             )
     settings = {**allowed, **separate}
     for name, value in settings.items():

@@ -1,0 +1,197 @@
+"""Is one arm better than another, when several are compared and some runs fail?
+
+Over seeds that both have finished, d_i = y_i - reference_i:
+
+    interval   of the mean of d, as in `acprop.intervals`
+    p          of Student's test that the mean of d is 0
+    Holm       p_(1) ≤ … ≤ p_(m) of the m comparisons of a study become
+               max over j ≤ i of min(1, (m - j + 1)·p_(j))
+    better     0 is outside the interval, and Holm's p is below 0.05
+    P(better)  the share of all pairs (y_i, reference_j) in which y_i is better,
+               and half of those that are equal
+    IQM        the mean of what is left without the best and the worst quarter
+
+A run that failed (diverged, an error, out of time or memory) has no value. It is shown,
+and it counts: in P(better) and the IQM it is worse than any value; an arm of which more
+runs failed is never called better; it never reaches a target.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
+
+from acprop.records import RunRecord
+from acprop.report.metrics import is_higher_better
+from acprop.report.statistics import (
+    Arm,
+    Difference,
+    compare,
+    number,
+    value_of,
+)
+
+__all__ = [
+    "Comparison",
+    "Reached",
+    "best_epoch",
+    "compare_all",
+    "holm",
+    "interquartile_mean",
+    "paired_p",
+    "probability_of_improvement",
+    "to_target",
+]
+
+LEVEL = 0.05
+NOTHING = "no difference shown"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """An arm beside its reference. p: corrected for all comparisons of its study."""
+
+    difference: Difference
+    raw_p: float
+    p: float
+    probability: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """When runs reach a target, as medians over all of them; ∞ if most never do."""
+
+    n: int
+    of: int
+    steps: float
+    seconds: float
+
+
+def compare_all(
+    arms: Sequence[Arm], reference: Arm, metric: str
+) -> list[Comparison | None]:
+    """Every arm with the reference, as one family; None for the reference itself."""
+    others = [arm for arm in arms if arm is not reference]
+    raw = [paired_p(_pairs(arm, reference, metric)) for arm in others]
+    made = {
+        id(arm): _comparison(arm, reference, metric, p, corrected)
+        for arm, p, corrected in zip(others, raw, holm(raw), strict=True)
+    }
+    return [made.get(id(arm)) for arm in arms]
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction; a comparison that has no p counts as one with p = 1."""
+    known = [1.0 if math.isnan(p) else p for p in p_values]
+    corrected = [1.0] * len(known)
+    highest = 0.0
+    for rank, i in enumerate(sorted(range(len(known)), key=known.__getitem__)):
+        highest = max(highest, min(1.0, (len(known) - rank) * known[i]))
+        corrected[i] = highest
+    return corrected
+
+
+def paired_p(differences: Sequence[float]) -> float:
+    """Student's test of a mean of 0; NaN for fewer than two differences."""
+    if len(differences) < 2:
+        return math.nan
+    if np.ptp(differences) == 0:  # no spread: a difference without a doubt, or none
+        return 1.0 if differences[0] == 0 else 0.0
+    return float(stats.ttest_1samp(differences, 0.0).pvalue)  # pyright: ignore
+
+
+def probability_of_improvement(arm: Arm, reference: Arm, metric: str) -> float:
+    """How often a run of the one beats a run of the other, whatever their seeds."""
+    ours, theirs = _scores(arm, metric), _scores(reference, metric)
+    if not (ours and theirs):
+        return math.nan
+    found = stats.mannwhitneyu(ours, theirs, method="asymptotic")  # pyright: ignore
+    return float(found.statistic) / (len(ours) * len(theirs))  # pyright: ignore
+
+
+def interquartile_mean(arm: Arm, metric: str) -> float:
+    """Without the best and the worst quarter; NaN if a failed run is in between."""
+    scores = _scores(arm, metric)
+    if not scores:
+        return math.nan
+    found = float(stats.trim_mean(scores, 0.25))  # pyright: ignore
+    return _sign(metric) * found if math.isfinite(found) else math.nan
+
+
+def to_target(arm: Arm, metric: str, target: float) -> Reached:
+    """After how many steps and seconds of training the target is first reached."""
+    found = [_first(run, metric, target) for run in arm.runs]
+    steps, seconds = (np.median([f[i] for f in found]) for i in (0, 1))
+    n = sum(math.isfinite(step) for step, _ in found)
+    return Reached(n, len(found), float(steps), float(seconds))
+
+
+def best_epoch(run: RunRecord, metric: str) -> float:
+    """The best value of any epoch: what the paper reports, and nobody can choose."""
+    values = [number(entry.get(metric)) for entry in run.history]
+    known = [value for value in values if math.isfinite(value)]
+    if not known:
+        return math.nan
+    return max(known) if is_higher_better(metric) else min(known)
+
+
+def _comparison(
+    arm: Arm, reference: Arm, metric: str, raw_p: float, p: float
+) -> Comparison:
+    found = compare(arm, reference, metric)
+    return Comparison(
+        found,
+        raw_p,
+        p,
+        probability_of_improvement(arm, reference, metric),
+        _words(found, p, _failed(arm) - _failed(reference)),
+    )
+
+
+def _words(found: Difference, p: float, more_failed: int) -> str:
+    if found.words == NOTHING:
+        return NOTHING
+    if not p < LEVEL:
+        return f"{NOTHING} after correction"
+    if (found.words == "better") == (more_failed > 0) and more_failed:
+        return f"{NOTHING}: of the better one more runs failed"
+    return found.words
+
+
+def _failed(arm: Arm) -> int:
+    return len(arm.runs) - len(arm.done)
+
+
+def _pairs(arm: Arm, reference: Arm, metric: str) -> list[float]:
+    known = {run.seed: value_of(run, metric) for run in reference.done}
+    pairs = [
+        value_of(run, metric) - known[run.seed] for run in arm.done if run.seed in known
+    ]
+    return [pair for pair in pairs if math.isfinite(pair)]
+
+
+def _sign(metric: str) -> int:
+    return 1 if is_higher_better(metric) else -1
+
+
+def _scores(arm: Arm, metric: str) -> list[float]:
+    """Higher is better, and a failed run the worst of all."""
+    done = {run.run: _sign(metric) * value_of(run, metric) for run in arm.done}
+    values = [done.get(run.run, math.nan) for run in arm.runs]
+    return [value if math.isfinite(value) else -math.inf for value in values]
+
+
+def _first(run: RunRecord, metric: str, target: float) -> tuple[float, float]:
+    """Only of a run that came to its end: one that fails later has not arrived."""
+    if run.status != "done":
+        return math.inf, math.inf
+    seconds = 0.0
+    for entry in run.history:
+        seconds += number(entry.get("wall_seconds"))
+        gap = _sign(metric) * (number(entry.get(metric)) - target)
+        if gap >= 0:
+            return number(entry.get("step")), seconds
+    return math.inf, math.inf
