@@ -21,7 +21,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from acprop.records import Surface
-from acprop.report.style import DARK_LETTER, LIGHT_LETTER, panels
+from acprop.report.style import DARK_LETTER, LIGHT_LETTER, panels, plain
 
 EMPTY = "#E0E0E0"
 LOST = "#F4F4F4"
@@ -39,9 +39,9 @@ def draw_heatmaps(records: Sequence[Surface], title: str | None) -> Figure:
     for ax, record in zip(axes, records, strict=True):
         _draw_panel(ax, record, norm, colours)
     bar = figure.colorbar(ScalarMappable(norm, colours), ax=axes)
-    bar.set_label(records[0].value_label)
+    bar.set_label(plain(records[0].value_label))
     if title is not None:
-        figure.suptitle(title)
+        figure.suptitle(plain(title))
     return figure
 
 
@@ -81,9 +81,9 @@ def _draw_panel(ax: Axes, record: Surface, norm: Normalize, colours: Colormap) -
     ax.set_xticks(np.arange(len(record.x)) + 0.5, [f"{v:.6g}" for v in record.x])
     ax.set_yticks(np.arange(len(record.y)) + 0.5, [f"{v:.6g}" for v in record.y])
     ax.tick_params(length=0)
-    ax.set_title(record.title)
-    ax.set_xlabel(record.x_label)
-    ax.set_ylabel(record.y_label)
+    ax.set_title(plain(record.title))
+    ax.set_xlabel(plain(record.x_label))
+    ax.set_ylabel(plain(record.y_label))
 
 
 def _draw_empty(ax: Axes, corner: Corner, words: str, *, is_run: bool) -> None:

@@ -29,6 +29,7 @@ from acprop.report.style import (
     legend_below,
     panels,
     percent,
+    plain,
 )
 
 MAX_MARKS = 50 * 50  # more would touch each other at three panels in a row
@@ -80,14 +81,14 @@ def draw_regions(
     same, titles = _titles(subjects)
     for ax, subject, text in zip(axes, subjects, titles, strict=True):
         set_plane(ax, *_places(subject))
-        ax.set_title(text, fontsize=8.5)  # at 9, long ones would touch
+        ax.set_title(plain(text), fontsize=8.5)  # at 9, long ones would touch
     for ax, region in zip(axes, regions, strict=False):
         (_draw_image if as_image else _draw_marks)(ax, region)
     for ax, borders in zip(axes, overlays, strict=True):
         for border in borders:
             draw_border(ax, border)
     label_outer(axes, "β₂", "period P")
-    figure.suptitle(same if title is None else title)
+    figure.suptitle(plain(same if title is None else title))
     legend_below(figure, _handles(regions, any(map(_points, boundaries)), as_image))
     return figure
 

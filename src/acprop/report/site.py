@@ -258,8 +258,9 @@ def _unique(studies: Sequence[StudyPage]) -> list[StudyPage]:
     for study in studies:
         name = f"{study.record.name} at {study.record.scale} ({study.record.ruleset})"
         if study.key in seen:
+            other = seen[study.key]
             raise ValueError(
-                f"studies must have names of their own, got {name} and {seen[study.key]}"
+                f"studies must have names of their own, got {name} and {other}"
             )
         seen[study.key] = name
     return [*studies]

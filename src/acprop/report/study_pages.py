@@ -42,6 +42,7 @@ from acprop.report.tables import (
 __all__ = ["StudyFigure", "StudyPage", "key_of", "prepare_study"]
 
 EMPTY = Table((), ())
+NO_PICTURES = Gallery()
 FEW = 5  # runs without a record that are named one by one
 
 
@@ -73,7 +74,7 @@ class StudyPage:
     missing: tuple[str, ...]
     messages: tuple[str, ...]
     figures: tuple[StudyFigure, ...] = ()
-    gallery: Gallery = Gallery()
+    gallery: Gallery = NO_PICTURES
     sentence: str = ""
     table: Table = EMPTY
     every: Table | None = None

@@ -127,6 +127,11 @@ def legend_below(figure: Figure, handles: Sequence[Artist]) -> None:
     figure.legend(handles=handles, loc="outside lower center", ncols=columns)
 
 
+def plain(text: str) -> str:
+    """Text of a record for a picture: matplotlib reads dollars as mathematics."""
+    return text.replace("$", r"\$")
+
+
 def display(optimizer: str) -> str:
     """The name of an optimizer as its authors write it."""
     return OPTIMIZERS[optimizer][0] if optimizer in OPTIMIZERS else optimizer
