@@ -87,13 +87,18 @@ class Boundary:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One curve of a figure; low and high are the ends of a band around it, if any."""
+    """One curve of a figure.
+
+    low, high: the ends of a band around it, if any.
+    dots: single values (x, y) that the curve is the mean of, such as those of seeds.
+    """
 
     label: str
     x: tuple[float, ...]
     y: tuple[float, ...]
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
+    dots: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from matplotlib.colors import to_hex
 
 from acprop.report.figures import figure
 from acprop.report.regions import MARKS, MAX_MARKS
+from acprop.report.style import INK
 
 from .made import BETA2, boundary, cell, region
 
@@ -99,7 +100,7 @@ def test_a_border_is_a_black_curve_on_its_own_region_only():
     first, *others = fig.axes
     (line,) = first.lines
     np.testing.assert_allclose(line.get_xydata(), [[0.4, 3], [0.3, 4]])
-    assert line.get_color() == "black"
+    assert line.get_color() == INK
     assert [len(ax.lines) for ax in others] == [0, 0]
     assert fig.legends[0].legend_handles[-1].get_label() == "border in the limit"
 

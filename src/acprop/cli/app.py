@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 import acprop
-from acprop.cli import bench, data, doctor, lab, reproduce
+from acprop.cli import bench, data, doctor, lab, report, reproduce
 
 app = typer.Typer(
     help="ACProp and its family: the laboratory, the benchmark and the report.",
@@ -18,8 +18,8 @@ app = typer.Typer(
 app.add_typer(lab.app, name="lab")
 app.add_typer(bench.app, name="bench")
 app.add_typer(data.app, name="data")
+app.add_typer(report.app, name="report")
 app.command("reproduce")(reproduce.reproduce)
-app.command("report")(reproduce.report)
 app.command("doctor")(doctor.doctor)
 
 

@@ -1,4 +1,4 @@
-"""`acprop reproduce` and `acprop report`: the main job, and its page from records."""
+"""`acprop reproduce`: the main job."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,25 +30,6 @@ def reproduce(
         result = job.reproduce(scale, out, only=parts, jobs=jobs)
         _tell(result)
         raise typer.Exit(int(bool(result.defects or result.complaints)))
-
-
-def report(
-    records: Annotated[
-        list[Path], typer.Argument(help="files of records, or folders with such files")
-    ],
-    out: Annotated[Path, typer.Option(help="folder for the page")],
-) -> None:
-    """Build one page from stored records alone, also those of several machines."""
-    with stopping.saying("stopped"):
-        from acprop.reproduce.pages import build_page
-
-        result = build_page(records, out)
-        content = result.content
-        show.console.print(
-            f"{len(content.verdicts)} verdicts, {len(content.figures)} figures, "
-            f"{len(content.studies)} studies"
-        )
-        typer.echo(f"the page: {result.page.resolve().as_uri()}")
 
 
 def _tell(result: "JobResult") -> None:

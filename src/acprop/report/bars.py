@@ -9,11 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from acprop.records import Bar, Bars
-from acprop.report.style import colours, panels
+from acprop.report.style import GRID, INK, colours, panels, plain
 
 WIDTH = 0.62
 SPREAD = 0.32  # how far apart the dots of a bar may be
-INK = "#222222"
 
 
 def draw_bars(records: Sequence[Bars], title: str | None) -> Figure:
@@ -27,7 +26,7 @@ def draw_bars(records: Sequence[Bars], title: str | None) -> Figure:
     for ax, record in zip(axes, records, strict=True):
         _draw_panel(ax, record, inks)
     if title is not None or len(records) > 1:
-        figure.suptitle(records[0].name if title is None else title)
+        figure.suptitle(plain(records[0].name if title is None else title))
     return figure
 
 
@@ -40,11 +39,13 @@ def _draw_panel(ax: Axes, record: Bars, inks: dict[str, str]) -> None:
         dots = ax.scatter(place + offsets, bar.values, s=20, zorder=4)
         dots.set(facecolor=inks[bar.label], edgecolor=INK, linewidth=0.6)
     ax.axhline(0, color=INK, linewidth=0.6)
-    ax.set_xticks(range(len(record.bars)), [_folded(b.label) for b in record.bars])
+    ax.set_xticks(
+        range(len(record.bars)), [_folded(plain(b.label)) for b in record.bars]
+    )
     ax.set_xlim(-0.6, len(record.bars) - 0.4)
-    ax.set_title(record.title)
-    ax.set_ylabel(record.value_label)
-    ax.grid(axis="y", color="#E6E6E6", linewidth=0.5)
+    ax.set_title(plain(record.title))
+    ax.set_ylabel(plain(record.value_label))
+    ax.grid(axis="y", color=GRID, linewidth=0.5)
     ax.set_axisbelow(True)
 
 

@@ -4,6 +4,7 @@ Files may come from several machines. A study that several have run in parts is 
 study; of a run that several have, one that came to a result is taken.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from acprop.records import (
     StudyRecord,
     Surface,
     Verdict,
-    read,
+    from_json,
 )
 
 ARTIFACTS = "artifacts"  # the folder beside a file of records
@@ -33,6 +34,7 @@ class Collected:
 
     artifacts: the folder of a run's files to look at, for each that has one.
     notes: what a reader should know.
+    problems: what could not be read or placed, by file and line; the rest is here.
     """
 
     files: list[Path]
@@ -45,18 +47,42 @@ class Collected:
     )
     artifacts: dict[str, Path] = field(default_factory=dict[str, Path])
     notes: list[str] = field(default_factory=list[str])
+    problems: list[str] = field(default_factory=list[str])
 
 
 def collect(paths: Sequence[Path]) -> Collected:
-    """Read files, and all files of records in folders."""
+    """Read files, and all files of records in folders; what cannot be read is named."""
     found = Collected(_files(paths))
-    contents = [(path, list(read(path))) for path in found.files]
+    contents = [(path, _read(path, found.problems)) for path in found.files]
     records = [record for _, content in contents for record in content]
     _add_verdicts(found, contents)
     _add_figures(found, contents)
     _add_studies(found, records)
     found.artifacts = _artifacts(contents)
     return found
+
+
+def _read(path: Path, problems: list[str]) -> list[Record]:
+    """Every line that is a record; of the others, where and why not."""
+    records: list[Record] = []
+    lines = path.read_bytes().splitlines()
+    for number, line in enumerate(lines, 1):
+        try:
+            records.append(from_json(line.decode("utf-8")))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            why = "it is cut off or no JSON" if _is_no_json(line) else str(error)
+            problems.append(f"{path.name}, line {number}: {why}")
+    if not lines:
+        problems.append(f"{path.name}: no record in it")
+    return records
+
+
+def _is_no_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return True
+    return False
 
 
 def _artifacts(contents: list[tuple[Path, list[Record]]]) -> dict[str, Path]:
@@ -89,8 +115,8 @@ def _files(paths: Sequence[Path]) -> list[Path]:
 
 def _holds(file: Path) -> bool:
     """Does it hold records? A run's folder has other files of JSON lines too."""
-    with file.open(encoding="utf-8") as lines:
-        return lines.readline().startswith('{"record":')
+    with file.open("rb") as lines:
+        return any(line.startswith(b'{"record":') for line in lines)
 
 
 def _add_verdicts(found: Collected, contents: list[tuple[Path, list[Record]]]) -> None:
@@ -136,11 +162,12 @@ def _add_studies(found: Collected, records: Sequence[Record]) -> None:
         elif isinstance(record, RunRecord):
             key = (record.study, record.scale, record.ruleset)
             runs.setdefault(key, []).append(record)
-    for name, scale, ruleset in runs:
+    for (name, scale, ruleset), some in runs.items():
         if (name, scale, ruleset) not in studies:
-            raise ValueError(
-                f"runs of {name} at scale {scale} must come with the study's own "
-                "record, got none; write both with acprop bench study --out FILE"
+            found.problems.append(
+                f"{len(some)} runs of {name} at scale {scale}, ruleset {ruleset}, have "
+                "no record of their study; write both with acprop bench study --out "
+                "FILE"
             )
     found.studies = [
         (_merged(parts), _one_of_each(runs.get(key, [])))

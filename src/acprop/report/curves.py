@@ -14,7 +14,17 @@ from matplotlib.patches import Patch
 from matplotlib.transforms import ScaledTranslation
 
 from acprop.records import Curves, Line
-from acprop.report.style import colours, legend_below, panels, power_below, symlog_ticks
+from acprop.report.style import (
+    GRID,
+    INK,
+    PAPER,
+    colours,
+    legend_below,
+    panels,
+    plain,
+    power_below,
+    symlog_ticks,
+)
 
 N_SOLID = 6  # more lines than this differ in their dashes too
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)), (0, (9, 4)))
@@ -25,7 +35,7 @@ SYMLOG_DECADES = 6
 MARKERS = ("", "o", "s", "^", "D")
 N_MARKERS = 8
 # Of bands; of the one in the legend, which stands for those of all colours.
-ALPHA, BAND = 0.18, "black"
+ALPHA, BAND = 0.18, INK
 Look = dict[str, object]
 
 UNDER_THE_LABEL = 30  # points from the panel to its legend: ticks and label
@@ -46,13 +56,13 @@ def draw_curves(records: Sequence[Curves], title: str | None) -> Figure:
             once = list({x.get_label(): x for x in ax.lines}.values())
             _legend_under(ax, [*once, *_band_handles([record])])
     if is_shared:
-        handles = [Line2D([], [], label=n, **looks[n]) for n in labels]  # pyright: ignore[reportArgumentType]
+        handles = [Line2D([], [], label=plain(n), **looks[n]) for n in labels]  # pyright: ignore[reportArgumentType]
         if all(record.drawn == "points" for record in records):
             for handle, line in zip(handles, fullest.lines, strict=True):
                 handle.set(linestyle="", marker=_mark(line, fullest))
         legend_below(figure, [*handles, *_band_handles(records)])
     if title is not None or len(records) > 1:
-        figure.suptitle(records[0].name if title is None else title)
+        figure.suptitle(plain(records[0].name if title is None else title))
     return figure
 
 
@@ -79,7 +89,7 @@ def _looks(labels: Sequence[str]) -> dict[str, Look]:
         used.append((colour, kind))
         marker = MARKERS[n_before % len(MARKERS)]
         look = {"color": colour, "linestyle": DASHES[kind], "marker": marker}
-        looks[label] = {**look, "markersize": 4.5, "markerfacecolor": "white"}
+        looks[label] = {**look, "markersize": 4.5, "markerfacecolor": PAPER}
     return looks
 
 
@@ -105,18 +115,19 @@ def _check(record: Curves) -> None:
 def _draw_panel(ax: Axes, record: Curves, looks: dict[str, Look]) -> None:
     _scale(ax, record)
     for line in record.lines:
-        (drawn,) = ax.plot(line.x, line.y, label=line.label)
+        (drawn,) = ax.plot(line.x, line.y, label=plain(line.label))
         drawn.set(**looks[line.label], markevery=_spread(line.x, record.x_scale))
         if record.drawn == "points":
             drawn.set(linestyle="", marker=_mark(line, record), markevery=None)
         drawn.set_rasterized(len(line.x) > MAX_VECTOR_POINTS)
         _draw_band(ax, line, str(looks[line.label]["color"]))
+        _draw_dots(ax, line, str(looks[line.label]["color"]))
     if record.y_range is not None:
         ax.set_ylim(*record.y_range)
-    ax.set_title(record.title)
-    ax.set_xlabel(record.x_label)
-    ax.set_ylabel(record.y_label)
-    ax.grid(color="#E6E6E6", linewidth=0.5)
+    ax.set_title(plain(record.title))
+    ax.set_xlabel(plain(record.x_label))
+    ax.set_ylabel(plain(record.y_label))
+    ax.grid(color=GRID, linewidth=0.5)
     ax.set_axisbelow(True)
 
 
@@ -133,6 +144,14 @@ def _draw_band(ax: Axes, line: Line, colour: str) -> None:
         ax.fill_between(line.x, *ends, color=colour, alpha=ALPHA, linewidth=0)
 
 
+def _draw_dots(ax: Axes, line: Line, colour: str) -> None:
+    """Single seeds: small, and open where lines have marks."""
+    if line.dots:
+        x, y = zip(*line.dots, strict=True)
+        dots = ax.scatter(x, y, s=16, zorder=3, clip_on=False)
+        dots.set(facecolor=colour, edgecolor=PAPER, linewidth=0.4)
+
+
 def _band_handles(records: Sequence[Curves]) -> list[Patch]:
     """A legend says what bands are, where any is drawn."""
     words = dict.fromkeys(
@@ -140,7 +159,7 @@ def _band_handles(records: Sequence[Curves]) -> list[Patch]:
         for record in records
         if record.band and any(np.isfinite(line.low).any() for line in record.lines)
     )
-    return [Patch(color=BAND, alpha=ALPHA, linewidth=0, label=w) for w in words]
+    return [Patch(color=BAND, alpha=ALPHA, linewidth=0, label=plain(w)) for w in words]
 
 
 def _spread(x: Sequence[float], scale: str) -> list[int]:

@@ -10,9 +10,12 @@ The same records give the same bytes.
 """
 
 from collections.abc import Sequence
+from functools import cache
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 
+import matplotlib
 from matplotlib.figure import Figure
 
 from acprop import files
@@ -24,6 +27,7 @@ from acprop.records import (
     Record,
     Region,
     Surface,
+    to_json,
 )
 from acprop.report.bars import draw_bars
 from acprop.report.curves import draw_curves
@@ -31,8 +35,9 @@ from acprop.report.heatmaps import draw_heatmaps
 from acprop.report.regions import draw_regions
 from acprop.report.style import DPI, style
 from acprop.report.surfaces import draw_surfaces
+from acprop.report.svg import finished
 
-__all__ = ["draw", "draw_figure", "figure"]
+__all__ = ["draw", "draw_figure", "draw_once", "figure"]
 
 # What each format would write about when and with what; a date changes every time.
 _METADATA: dict[str, dict[str, None]] = {
@@ -53,21 +58,65 @@ def draw(records: Sequence[Record], path: Path, *, title: str | None = None) -> 
         known = ", ".join(f".{name}" for name in _METADATA)
         raise ValueError(f"path must end in one of {known}, got {path.name}")
     picture = BytesIO()
+    is_svg = form == "svg"
     with style():
         drawn = _figure(records, title)
-        drawn.savefig(picture, format=form, dpi=DPI, metadata=_METADATA[form])  # pyright: ignore[reportUnknownMemberType]
-    files.write(path, picture.getvalue())
+        _lay_out(drawn)
+        drawn.savefig(  # pyright: ignore[reportUnknownMemberType]
+            picture,
+            format=form,
+            dpi=DPI,
+            metadata=_METADATA[form],
+            transparent=is_svg,
+        )
+    content = picture.getvalue()
+    files.write(path, finished(content.decode()) if is_svg else content)
 
 
-def draw_figure(records: Sequence[Record], path: Path) -> None:
-    """Draw a figure's file: a `FigureRecord` first, then what it shows."""
+def _lay_out(drawn: Figure) -> None:
+    """Place everything once; left to itself, saving would draw it all twice."""
+    engine = drawn.get_layout_engine()
+    if engine is not None:
+        engine.execute(drawn)
+        drawn.set_layout_engine("none")
+
+
+def draw_once(records: Sequence[Record], path: Path, *, title: str | None) -> None:
+    """Draw an SVG, unless it is there and shows just these records, as we draw now."""
+    text = "\n".join([str(title), *map(to_json, records)])
+    mark = f"<!-- {sha256((text + _ours()).encode()).hexdigest()} -->\n"
+    if path.is_file() and path.read_text("utf-8").endswith(mark):
+        return
+    draw(records, path, title=title)
+    files.write(path, path.read_text("utf-8") + mark)
+
+
+@cache
+def _ours() -> str:
+    """What decides how a figure looks: our own files, and matplotlib's version."""
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    content = b"".join(source.read_bytes() for source in sources)
+    return sha256(content).hexdigest() + matplotlib.__version__
+
+
+def draw_figure(
+    records: Sequence[Record], path: Path, *, is_titled: bool = True
+) -> None:
+    """Draw a figure's file: a `FigureRecord` first, then what it shows.
+
+    is_titled: whether its caption stands in the picture; a page has it below.
+    """
     about, *shown = records
     if not isinstance(about, FigureRecord):
         raise ValueError(
             f"records must begin with a figure, got a {about.record}; write them "
             "with acprop lab figures"
         )
-    draw(shown, path, title=f"{about.caption} ({about.place})")
+    title = f"{about.caption} ({about.place})" if is_titled else ""
+    if path.suffix == ".svg":
+        draw_once(shown, path, title=title)
+    else:
+        draw(shown, path, title=title)
 
 
 def figure(records: Sequence[Record], *, title: str | None = None) -> Figure:

@@ -68,6 +68,9 @@ def _series(run: RunRecord) -> dict[str, list[str]]:
     """Pictures by name, each in the order of their steps."""
     found: dict[str, list[tuple[int, str]]] = {}
     for file in run.artifacts:
+        # A record from elsewhere must not name a file of this machine's.
+        if Path(file).name != file or Path(run.run).name != run.run:
+            continue
         if match := _NAME.fullmatch(file):
             step = int(match["step"] or 0)
             found.setdefault(match["name"], []).append((step, file))

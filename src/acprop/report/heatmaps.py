@@ -21,7 +21,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from acprop.records import Surface
-from acprop.report.style import panels
+from acprop.report.style import DARK_LETTER, LIGHT_LETTER, panels, plain
 
 EMPTY = "#E0E0E0"
 LOST = "#F4F4F4"
@@ -39,9 +39,9 @@ def draw_heatmaps(records: Sequence[Surface], title: str | None) -> Figure:
     for ax, record in zip(axes, records, strict=True):
         _draw_panel(ax, record, norm, colours)
     bar = figure.colorbar(ScalarMappable(norm, colours), ax=axes)
-    bar.set_label(records[0].value_label)
+    bar.set_label(plain(records[0].value_label))
     if title is not None:
-        figure.suptitle(title)
+        figure.suptitle(plain(title))
     return figure
 
 
@@ -72,24 +72,26 @@ def _draw_panel(ax: Axes, record: Surface, norm: Normalize, colours: Colormap) -
             if face is None:
                 _draw_empty(ax, (j, i), words, is_run=n > 0)
             else:
-                ax.add_patch(Rectangle((j, i), 1, 1, facecolor=face, edgecolor="white"))
+                ax.add_patch(
+                    Rectangle((j, i), 1, 1, facecolor=face, edgecolor=LIGHT_LETTER)
+                )
                 is_dark = np.dot(face[:3], LUMA) < 0.5
-                _write(ax, (j, i), words, "white" if is_dark else "black")
+                _write(ax, (j, i), words, LIGHT_LETTER if is_dark else DARK_LETTER)
     ax.set(xlim=(0, len(record.x)), ylim=(0, len(record.y)))
     ax.set_xticks(np.arange(len(record.x)) + 0.5, [f"{v:.6g}" for v in record.x])
     ax.set_yticks(np.arange(len(record.y)) + 0.5, [f"{v:.6g}" for v in record.y])
     ax.tick_params(length=0)
-    ax.set_title(record.title)
-    ax.set_xlabel(record.x_label)
-    ax.set_ylabel(record.y_label)
+    ax.set_title(plain(record.title))
+    ax.set_xlabel(plain(record.x_label))
+    ax.set_ylabel(plain(record.y_label))
 
 
 def _draw_empty(ax: Axes, corner: Corner, words: str, *, is_run: bool) -> None:
     """No number: hatched if there were runs, plain if there were none."""
-    face, edge = (LOST, "#999999") if is_run else (EMPTY, "white")
+    face, edge = (LOST, "#999999") if is_run else (EMPTY, LIGHT_LETTER)
     hatch = "///" if is_run else None
     ax.add_patch(Rectangle(corner, 1, 1, facecolor=face, edgecolor=edge, hatch=hatch))
-    text = _write(ax, corner, words, "black")
+    text = _write(ax, corner, words, DARK_LETTER)
     text.set_bbox({"facecolor": face, "edgecolor": "none", "pad": 1.5})
 
 

@@ -15,7 +15,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from acprop.records import Boundary
-from acprop.report.style import Floats, edges, is_wide
+from acprop.report.style import INK, PAPER, Floats, edges, is_wide
 
 Point = tuple[float, float]
 
@@ -99,8 +99,8 @@ def branches(boundary: Boundary) -> list[list[Point]]:
 
 def draw_border(ax: Axes, boundary: Boundary) -> None:
     """Draw branches as curves, and crossings without a neighbour as dots."""
-    halo = [withStroke(linewidth=2.6, foreground="white")]
+    halo = [withStroke(linewidth=2.6, foreground=PAPER)]
     for branch in branches(boundary):
         x, y = zip(*branch, strict=True)
         dot = "." if len(branch) == 1 else ""
-        ax.plot(x, y, "-", marker=dot, color="black", path_effects=halo, zorder=4)
+        ax.plot(x, y, "-", marker=dot, color=INK, path_effects=halo, zorder=4)

@@ -22,15 +22,18 @@ from matplotlib.patches import Patch
 from acprop.records import Boundary, Cell, Region
 from acprop.report.plane import draw_border, grid_edges, set_plane
 from acprop.report.style import (
+    INK,
     Floats,
     display,
     label_outer,
     legend_below,
     panels,
     percent,
+    plain,
 )
 
 MAX_MARKS = 50 * 50  # more would touch each other at three panels in a row
+MAX_VECTOR_MARKS = 300  # more are pixels in an SVG, where each would be 100 bytes
 BORDER = "border in the limit"
 
 
@@ -55,9 +58,7 @@ MARKS = {
     (True, True): Mark("converged", "#E69F00", "+", 0.8),
     (False, True): Mark("undecided at this horizon", "#A6A6A6", "s", 0.4),
     (False, False): Mark("wrong drift: diverges", "#0072B2", "o", 0.5),
-    (True, False): Mark(
-        "converged against the drift", "#F0E442", "*", 1.5, edge="#000000"
-    ),
+    (True, False): Mark("converged against the drift", "#F0E442", "*", 1.5, edge=INK),
 }
 Answer = tuple[bool, bool]
 
@@ -80,14 +81,14 @@ def draw_regions(
     same, titles = _titles(subjects)
     for ax, subject, text in zip(axes, subjects, titles, strict=True):
         set_plane(ax, *_places(subject))
-        ax.set_title(text, fontsize=8.5)  # at 9, long ones would touch
+        ax.set_title(plain(text), fontsize=8.5)  # at 9, long ones would touch
     for ax, region in zip(axes, regions, strict=False):
         (_draw_image if as_image else _draw_marks)(ax, region)
     for ax, borders in zip(axes, overlays, strict=True):
         for border in borders:
             draw_border(ax, border)
     label_outer(axes, "β₂", "period P")
-    figure.suptitle(same if title is None else title)
+    figure.suptitle(plain(same if title is None else title))
     legend_below(figure, _handles(regions, any(map(_points, boundaries)), as_image))
     return figure
 
@@ -188,6 +189,7 @@ def _draw_marks(ax: Axes, region: Region) -> None:
                 linewidths=mark.edge_width,
                 label=mark.label,
                 zorder=3 if mark.edge else 2,
+                rasterized=len(region.cells) > MAX_VECTOR_MARKS,
             )
 
 
@@ -234,5 +236,5 @@ def _handles(
             line.set(markeredgecolor=edge, markeredgewidth=mark.edge_width)
             handles.append(line)
     if has_border:
-        handles.append(Line2D([], [], color="black", label=BORDER))
+        handles.append(Line2D([], [], color=INK, label=BORDER))
     return handles

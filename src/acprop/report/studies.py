@@ -33,6 +33,7 @@ __all__ = [
     "contestant_label",
     "contestant_names",
     "gather",
+    "sensitivity_curves",
     "shown_arms",
     "study_figures",
 ]
@@ -118,6 +119,73 @@ def study_figures(found: StudyRuns) -> list[Curves | Surface | Bars]:
     shown = shown_arms(found.arms, study.axes) if is_paper else list(found.arms)
     bars = _bars(study, shown) if study.shows == "bars" else []
     return [*bars, *_curves(study, shown)]
+
+
+def sensitivity_curves(found: StudyRuns) -> list[Curves]:
+    """The metric at the end over each axis that is a number, one line per optimizer.
+
+    Of arms at the same place of the axis the one that validation prefers.
+    """
+    study = found.study
+    tests = [name for name in study.metrics if name.startswith("test_")]
+    metric = (tests or [*study.metrics, ""])[0]
+    made: list[Curves] = []
+    for axis in study.axes if metric else ():
+        arms = [arm for arm in found.arms if _is_number(arm.known.get(axis))]
+        shown = shown_arms(arms, [axis])
+        if len({arm.known[axis] for arm in shown}) > 2:
+            made.append(_sensitivity(study, metric, axis, shown))
+    return [panel for panel in made if _finite_values(panel)]
+
+
+def _sensitivity(
+    study: StudyRecord, metric: str, axis: str, arms: Sequence[Arm]
+) -> Curves:
+    places = [float(arm.known[axis]) for arm in arms]
+    is_log = min(places) > 0 and max(places) / min(places) >= LOG_SPAN
+    groups: dict[str, list[Arm]] = {}
+    for arm in arms:
+        groups.setdefault(arm.optimizer, []).append(arm)
+    return Curves(
+        f"{study.name}-{axis}",
+        f"{label_of(metric)} at the end",
+        axis,
+        label_of(metric),
+        tuple(
+            _line_over(axis, metric, display(name), group)
+            for name, group in groups.items()
+        ),
+        x_scale="log" if is_log else "linear",
+        band="band: ± one standard deviation over seeds",
+        about={"scale": study.scale, "note": study.note},
+    )
+
+
+def _line_over(axis: str, metric: str, label: str, arms: Sequence[Arm]) -> Line:
+    ordered = sorted(arms, key=lambda arm: float(arm.known[axis]))
+    x = tuple(float(arm.known[axis]) for arm in ordered)
+    values = [
+        [shown_value(metric, value_of(run, metric)) for run in arm.done]
+        for arm in ordered
+    ]
+    spreads = [mean_and_std(some) for some in values]
+    return Line(
+        label,
+        x,
+        y=tuple(mean for mean, _ in spreads),
+        low=tuple(mean - std for mean, std in spreads),
+        high=tuple(mean + std for mean, std in spreads),
+        dots=tuple(
+            (place, value)
+            for place, some in zip(x, values, strict=True)
+            for value in some
+            if math.isfinite(value)
+        ),
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _bars(study: StudyRecord, arms: Sequence[Arm]) -> list[Bars]:
@@ -207,6 +275,7 @@ def _line(arm: Arm, metric: str, label: str) -> Line:
         y=tuple(mean for mean, _ in spreads),
         low=tuple(mean - std for mean, std in spreads),
         high=tuple(mean + std for mean, std in spreads),
+        dots=tuple((x[-1], value) for value in seen.get(x[-1], ()) if len(x) > 1),
     )
 
 

@@ -31,6 +31,7 @@ OPTIMIZERS = {
     "adabelief": ("AdaBelief", "#CC79A7"),
     "rmsprop-centered": ("RMSProp, centered", "#E69F00"),
     "acprop-momentum": ("ACProp with momentum", "#882255"),
+    "acprop-momentum-u": ("ACProp, momentum of u", "#EE3377"),
     "amsgrad": ("AMSGrad", "#332288"),
     "avagrad": ("AVAGrad", "#999933"),
     "adopt": ("ADOPT", "#888888"),
@@ -52,19 +53,36 @@ OPTIMIZERS = {
     "apollo": ("Apollo", "#AA3377"),
     "adahessian": ("AdaHessian", "#004488"),
 }
+# A contrast of 4.5 with the darkest grey that our pages have.
+DARK_LUMINANCE = 0.22
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 
+# Letters and frames, what lies behind them, and the grid: in an SVG these three follow
+# the reader's dark mode, see acprop.report.svg. Nothing else may have these colours.
+INK, PAPER, GRID = "#1C2024", "#FFFFFF", "#E6E6E6"
+# Letters on a coloured cell stay what they are.
+DARK_LETTER, LIGHT_LETTER = "#010101", "#FEFEFE"
+
 _RC = {
-    "axes": {"labelsize": 9, "titlesize": 9, "linewidth": 0.6},
+    "axes": {
+        "labelsize": 9,
+        "titlesize": 9,
+        "linewidth": 0.6,
+        "edgecolor": INK,
+        "labelcolor": INK,
+        "titlecolor": INK,
+    },
     "figure": {"titlesize": 11},
     # It comes with matplotlib: the same on every machine.
     "font": {"family": "DejaVu Sans", "size": 9},
     "legend": {"fontsize": 8, "frameon": False},
     "lines": {"linewidth": 1.3},
-    # Ids in an SVG are hashes; without a salt they differ from run to run.
-    "svg": {"hashsalt": "acprop"},
-    "xtick": {"labelsize": 8},
-    "ytick": {"labelsize": 8},
+    # Ids in an SVG are hashes; without a salt they differ from run to run. Text stays
+    # text: it can be searched and read aloud, and takes a tenth of the bytes.
+    "svg": {"hashsalt": "acprop", "fonttype": "none"},
+    "text": {"color": INK},
+    "xtick": {"labelsize": 8, "color": INK},
+    "ytick": {"labelsize": 8, "color": INK},
 }
 
 
@@ -109,6 +127,11 @@ def legend_below(figure: Figure, handles: Sequence[Artist]) -> None:
     figure.legend(handles=handles, loc="outside lower center", ncols=columns)
 
 
+def plain(text: str) -> str:
+    """Text of a record for a picture: matplotlib reads dollars as mathematics."""
+    return text.replace("$", r"\$")
+
+
 def display(optimizer: str) -> str:
     """The name of an optimizer as its authors write it."""
     return OPTIMIZERS[optimizer][0] if optimizer in OPTIMIZERS else optimizer
@@ -133,6 +156,23 @@ def colours(labels: Sequence[str]) -> dict[str, str]:
     free = [c for c in CYCLE if c not in fixed.values()] or list(CYCLE)
     others = iter(free * len(named))
     return {text: fixed[text] if text in fixed else next(others) for text in named}
+
+
+def for_dark(colour: str) -> str:
+    """The same hue, as bright as it must be to be seen on a dark page."""
+    channels = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+    while _luminance(channels) < DARK_LUMINANCE:
+        channels = [c + ceil((255 - c) / 16) for c in channels]
+    return "#" + "".join(f"{c:02X}" for c in channels)
+
+
+def _luminance(channels: Sequence[int]) -> float:
+    """As WCAG defines it: 0 is black, 1 white."""
+    linear = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in (channel / 255 for channel in channels)
+    ]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def is_wide(values: Floats, span: float = LOG_SPAN) -> bool:

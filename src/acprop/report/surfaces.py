@@ -13,10 +13,12 @@ from matplotlib.figure import Figure
 
 from acprop.records import Surface
 from acprop.report.style import (
+    DARK_LETTER,
     Floats,
     edges,
     is_wide,
     panels,
+    plain,
     power_below,
     symlog_ticks,
 )
@@ -34,7 +36,7 @@ def draw_surfaces(records: Sequence[Surface], title: str | None) -> Figure:
     for ax, record in zip(axes, records, strict=True):
         _draw_panel(figure, ax, record)
     if title is not None:  # what the panels have in common stands at the colour bars
-        figure.suptitle(title)
+        figure.suptitle(plain(title))
     return figure
 
 
@@ -90,14 +92,14 @@ def _draw_panel(figure: Figure, ax: Axes, record: Surface) -> None:
         if is_wide(places):
             ax.set(**{f"{axis}scale": "log"})
     if has_both and min(values.shape) > 1:
-        ax.contour(x, y, values, levels=[0], colors="black", linewidths=1.2)
+        ax.contour(x, y, values, levels=[0], colors=DARK_LETTER, linewidths=1.2)
     is_symlog = isinstance(norm, SymLogNorm)
     ticks = symlog_ticks(norm.linthresh) if is_symlog else None
     bar = figure.colorbar(mesh, ax=ax, ticks=ticks, extend=_beyond(values, norm))
-    bar.set_label(record.value_label)
-    ax.set_title(record.title)
-    ax.set_xlabel(record.x_label)
-    ax.set_ylabel(record.y_label)
+    bar.set_label(plain(record.value_label))
+    ax.set_title(plain(record.title))
+    ax.set_xlabel(plain(record.x_label))
+    ax.set_ylabel(plain(record.y_label))
 
 
 def _beyond(values: np.ma.MaskedArray, norm: Normalize) -> str:

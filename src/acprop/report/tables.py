@@ -24,9 +24,11 @@ from acprop.report.style import display
 __all__ = [
     "Table",
     "compared_metric",
+    "difference_words",
     "markdown",
     "numbers",
     "spread_words",
+    "study_command",
     "study_sentence",
     "study_table",
 ]
@@ -87,6 +89,14 @@ def markdown(table: Table) -> str:
     rows = [table.columns, ("---",) * len(table.columns), *table.rows]
     cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in r] for r in rows]
     return "".join(f"| {' | '.join(row)} |\n" for row in cells)
+
+
+def study_command(study: StudyRecord) -> str:
+    """What runs a study again."""
+    command = f"acprop bench study {study.name} --scale {study.scale}"
+    return (
+        command if study.ruleset == "paper" else f"{command} --ruleset {study.ruleset}"
+    )
 
 
 def study_sentence(found: StudyRuns) -> str:
@@ -167,15 +177,20 @@ def _difference(arm: Arm, reference: Arm | None, metric: str) -> str:
     if reference is None:
         return "reference" if arm.optimizer == REFERENCE else NONE
     found = compare(arm, reference, metric)
-    if not found.spread.n:
+    words = difference_words(found.spread, metric)
+    return f"{words}: {found.words}" if found.spread.n else words
+
+
+def difference_words(seen: Spread, metric: str) -> str:
+    """+1.20 [+0.40, +2.00]."""
+    if not seen.n:
         return "no seed finished in both"
-    seen = found.spread
     ends = (seen.mean, seen.low, seen.high)
     texts = numbers(metric, ends, seen.std)
     signs = ["" if value < 0 else "+" for value in ends]
     mean, low, high = (a + b for a, b in zip(signs, texts, strict=True))
     interval = f" [{low},{NB}{high}]" if seen.n > 1 else ", one seed"
-    return f"{mean}{interval}: {found.words}"
+    return f"{mean}{interval}"
 
 
 def numbers(metric: str, values: Sequence[float], std: float) -> list[str]:

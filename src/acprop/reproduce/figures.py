@@ -18,17 +18,21 @@ FORMATS = ("png", "svg", "pdf")
 
 @dataclass(frozen=True, slots=True)
 class DrawFigure:
-    """Compute and draw one figure; also in another process."""
+    """Compute and draw one figure; also in another process.
+
+    As the site has it, unless told otherwise: its caption stands on the page.
+    """
 
     out: Path
-    form: str = "png"
+    form: str = "svg"
+    is_titled: bool = False
 
     def __call__(self, name: str) -> None:
         made = FIGURES[name]
         records = records_of(self.out, name)
         about = FigureRecord(made.name, made.place, made.caption)
         write(records, [about, *made.make()])
-        draw_figure(list(read(records)), self.picture(name))
+        draw_figure(list(read(records)), self.picture(name), is_titled=self.is_titled)
 
     def picture(self, name: str) -> Path:
         """Where the picture is."""
@@ -44,7 +48,7 @@ def draw_figures(names: Sequence[str], out: Path, form: str) -> int:
     """Write out/records/NAME.jsonl and out/NAME.FORMAT for each; how many there are."""
     checks.one_of("format", form, FORMATS)
     wanted = [figure(name).name for name in names or FIGURES]
-    draw_one = DrawFigure(out, form)
+    draw_one = DrawFigure(out, form, is_titled=True)
     with Bar("figures", len(wanted)) as bar:
         for name in wanted:
             bar.show(name)

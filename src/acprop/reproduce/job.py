@@ -12,7 +12,7 @@ from acprop.bench.store import commit, machine
 from acprop.bench.studies import Study, study_folder
 from acprop.progress import Bar
 from acprop.records import FigureRecord, Verdict
-from acprop.report.page import Content, write_page
+from acprop.report.site import Content, write_site
 from acprop.reproduce import claims, figures
 from acprop.reproduce.folder import JobFolder, open_folder
 from acprop.reproduce.studies import StudyResult, artifacts_of, run_together
@@ -68,7 +68,7 @@ def reproduce(
             verdicts = claims.check_all(folder, n_jobs, bar)
             drawn = figures.draw_all(out / "figures", n_jobs, bar)
         results = run_together(plan.studies, scale, folder.runs, n_jobs, bar)
-    page = write_page(
+    page = write_site(
         out,
         Content(
             verdicts,

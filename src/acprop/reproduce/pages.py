@@ -10,7 +10,7 @@ from acprop.progress import Bar
 from acprop.records import FigureRecord, write
 from acprop.report.collect import Collected, collect
 from acprop.report.figures import draw_figure
-from acprop.report.page import Content, write_page
+from acprop.report.site import Content, write_site
 from acprop.reproduce.figures import records_of
 
 
@@ -32,11 +32,15 @@ def build_page(paths: Sequence[Path], out: Path) -> PageResult:
         for about, records in found.figures:
             bar.show(about.name)
             write(records_of(folder, about.name), [about, *records])
-            draw_figure([about, *records], folder / f"{about.name}.png")
+            draw_figure(
+                [about, *records], folder / f"{about.name}.svg", is_titled=False
+            )
             drawn.append(about)
             bar.advance()
-    content = Content(found.verdicts, drawn, found.studies, found.artifacts)
-    page = write_page(out, content, missing=found.notes, about=_about(found))
+    content = Content(
+        found.verdicts, drawn, found.studies, found.artifacts, found.problems
+    )
+    page = write_site(out, content, missing=found.notes, about=_about(found))
     return PageResult(page, content)
 
 

@@ -1,0 +1,66 @@
+"""`acprop report RECORDS…` builds the page from records; `report serve` shows one."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from acprop.cli import show, stopping
+
+
+class _BuildUnlessTold(TyperGroup):
+    """`acprop report results --out DIR` means `acprop report build results …`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.commands, "--help"):
+            args = ["build", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_BuildUnlessTold,
+    help="Build the page from stored records, or show one on localhost.",
+    no_args_is_help=True,
+)
+
+
+@app.command()
+def build(
+    records: Annotated[
+        list[Path], typer.Argument(help="files of records, or folders with such files")
+    ],
+    out: Annotated[Path, typer.Option(help="folder for the page")],
+) -> None:
+    """Build one page from stored records alone, also those of several machines."""
+    with stopping.saying("stopped"):
+        from acprop.reproduce.pages import build_page
+
+        result = build_page(records, out)
+        content = result.content
+        show.console.print(
+            f"{len(content.verdicts)} verdicts, {len(content.figures)} figures, "
+            f"{len(content.studies)} studies"
+        )
+        typer.echo(f"the page: {result.page.resolve().as_uri()}")
+
+
+@app.command()
+def serve(
+    folder: Annotated[
+        Path, typer.Argument(help="folder of the page", metavar="[DIR]")
+    ] = Path("build/reproduce"),
+    port: Annotated[int, typer.Option(help="0 takes any that is free")] = 8000,
+    open_: Annotated[
+        bool, typer.Option("--open", help="also open it in the browser")
+    ] = False,
+) -> None:
+    """Show a page on localhost, until Ctrl-C."""
+    with stopping.saying("stopped"):
+        from acprop.report.serve import PageServer
+
+        with PageServer(folder, port) as server:
+            typer.echo(f"the page: {server.address} (Ctrl-C ends it)")
+            if open_:
+                typer.launch(server.address)
+            server.serve_forever()

@@ -1,0 +1,94 @@
+"""What to see in a study's figure, in words taken from the same runs."""
+
+import math
+from collections.abc import Sequence
+
+from acprop.records import Bars, Curves, Record, Surface
+from acprop.report.metrics import is_higher_better, label_of, shown_value
+from acprop.report.statistics import over_seeds
+from acprop.report.studies import StudyRuns, arm_names, shown_arms
+from acprop.report.tables import compared_metric
+
+__all__ = ["caption_of"]
+
+
+def caption_of(found: StudyRuns, records: Sequence[Record]) -> str:
+    """How to read the figure that shows these records, and what stands out in it."""
+    first = records[0]
+    if isinstance(first, Surface):
+        return _heatmap(found, [r for r in records if isinstance(r, Surface)])
+    if isinstance(first, Bars):
+        how = (
+            "Bars are means over the finished runs at the end, dots single seeds, "
+            "lines 95 % intervals."
+        )
+        return f"{how} {_ends(found)}".rstrip()
+    if isinstance(first, Curves) and first.drawn == "points":
+        return (
+            "Every trial of the search: the mean over the seeds of tuning at the last "
+            "epoch. A wide hill is easy to find, a narrow one needs luck."
+        )
+    if isinstance(first, Curves) and first.x_label in found.study.axes:
+        axes = " and ".join(r.x_label for r in records if isinstance(r, Curves))
+        return (
+            f"The end of training over {axes}: a flat line does not care, a peak must "
+            "be found. Of runs that share a place, the setting that validation "
+            "prefers; dots are single seeds."
+        )
+    how = (
+        "Lines are means over finished runs, bands one standard deviation over seeds, "
+        "dots the seeds at the end."
+    )
+    return f"{how} {_ends(found)}".rstrip()
+
+
+def _ends(found: StudyRuns) -> str:
+    """Who is first and who last, and that this alone says little."""
+    metric = compared_metric(found.study)
+    if metric is None:
+        return ""
+    is_paper = found.study.ruleset == "paper"
+    arms = shown_arms(found.arms, found.study.axes) if is_paper else list(found.arms)
+    names = arm_names(found.study, arms)
+    values = [over_seeds(arm, metric) for arm in arms]
+    known = [
+        (s.mean, name)
+        for s, name in zip(values, names, strict=True)
+        if math.isfinite(s.mean)
+    ]
+    if len(known) < 2:
+        return ""
+    is_up = is_higher_better(metric)
+    (top, best), *_, (low, worst) = sorted(known, key=lambda k: k[0], reverse=is_up)
+    ends = [f"{shown_value(metric, v):.4g}" for v in (top, low)]
+    few = max(s.n for s in values) < 2
+    chance = (
+        "one seed each says nothing about chance"
+        if few
+        else "the table says which differences are more than chance"
+    )
+    return (
+        f"By {label_of(metric).removesuffix(', %')} at the end {best} is first "
+        f"({ends[0]}) and {worst} last ({ends[1]}); {chance}."
+    )
+
+
+def _heatmap(found: StudyRuns, records: Sequence[Surface]) -> str:
+    metric = found.study.metrics[0]
+    pick = max if is_higher_better(metric) else min
+    best: list[str] = []
+    for record in records:
+        cells = [
+            (value, x, y)
+            for y, row in zip(record.y, record.values, strict=True)
+            for x, value in zip(record.x, row, strict=True)
+            if math.isfinite(value)
+        ]
+        if cells:
+            value, x, y = pick(cells)
+            place = f"{record.x_label} {x:g}, {record.y_label} {y:g}"
+            best.append(f"{record.title} {value:.4g} at {place}")
+    return (
+        "Means over the finished runs of each cell; div.: diverged. A large field of "
+        f"one colour is a robust optimizer. Best cells: {'; '.join(best)}."
+    )

@@ -1,0 +1,141 @@
+"""The explorer: a page on which a reader turns the knobs of the paper's problems.
+
+One HTML file that needs no network, no server and no build: `scripts/` are plain
+JavaScript modules, which a browser does not load from disk, so they are joined to one
+inline script. The page's policy allows that script and that style, by their hashes,
+and nothing else.
+"""
+
+import re
+from base64 import b64encode
+from hashlib import sha256
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from acprop import files
+from acprop.report.style import OPTIMIZERS, for_dark
+
+__all__ = ["SCRIPTS", "write_explorer"]
+
+SCRIPTS = Path(__file__).parent / "scripts"
+# What the page can draw, in the order of its list; a test compares it with the modules.
+METHODS = (
+    "acprop",
+    "adashift",
+    "adam",
+    "rmsprop",
+    "adabelief",
+    "rmsprop-centered",
+    "acprop-momentum",
+    "acprop-momentum-u",
+    "amsgrad",
+    "avagrad",
+    "adopt",
+    "sgd",
+)
+# Lines differ in their dashes too, for readers who see no colours.
+DASHES = ("none", "7 3", "2 2.5", "9 3 2 3", "4 2", "12 3")
+
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+)\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:const|function|class) (\w+))", re.MULTILINE)
+
+
+def write_explorer(out: Path, *, home: str | None = None) -> Path:
+    """Write out/explorer.html; return its path.
+
+    home: where its link to the report leads, if there is one.
+    """
+    made = Environment(
+        loader=PackageLoader("acprop.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    script = join_modules("main")
+    css = [made.get_template(name).render() for name in ("style.css", "explorer.css")]
+    style = "\n".join([*css, _colours()])
+    page = made.get_template("explorer.html").render(
+        script=_inline("script", script),
+        style=_inline("style", style),
+        policy=_policy(script, style),
+        methods=[(name, OPTIMIZERS[name][0]) for name in METHODS],
+        home=home,
+    )
+    files.write(out / "explorer.html", page)
+    return out / "explorer.html"
+
+
+def join_modules(first: str) -> str:
+    """The module and all it needs, as one script: each a function called once."""
+    done: dict[str, str] = {}
+
+    def take(name: str, asked_by: tuple[str, ...]) -> None:
+        if name in asked_by:
+            raise ValueError(f"modules must not need each other, got {asked_by}")
+        if name in done:
+            return
+        text = (SCRIPTS / f"{name}.js").read_text("utf-8")
+        for _, other in _IMPORT.findall(text):
+            take(other, (*asked_by, name))
+        done[name] = _as_function(name, text)
+
+    take(first, ())
+    return '"use strict";\n' + "\n".join(done.values())
+
+
+def _as_function(name: str, text: str) -> str:
+    names: list[str] = _EXPORT.findall(text)
+    body = _IMPORT.sub(lambda m: f"const {{{m[1]}}} = {_variable(m[2])};\n", text)
+    body = _EXPORT.sub("", body)
+    left = re.search(r"^\s*(import|export)\b.*", body, re.MULTILINE)
+    if left:
+        raise ValueError(
+            f"{name}.js must import and export by name only, got {left[0].strip()!r}"
+        )
+    exports = ", ".join(names)
+    return f"const {_variable(name)} = (() => {{\n{body}return {{ {exports} }};\n}})();"
+
+
+def _variable(module: str) -> str:
+    return "module_" + module.replace("-", "_")
+
+
+def _inline(tag: str, text: str) -> Markup:
+    """Our own text between tags; it must not close them, and is not escaped."""
+    if re.search(rf"</{tag}|<!--", text, re.IGNORECASE):
+        raise ValueError(f"a {tag} must not hold </{tag} or <!--, got one that does")
+    return Markup(text)
+
+
+def _policy(script: str, style: str) -> str:
+    def of(text: str) -> str:
+        digest = b64encode(sha256(text.encode()).digest()).decode()
+        return f"'sha256-{digest}'"
+
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {of(script)}",
+            f"style-src {of(style)}",
+            "img-src data:",  # the empty icon
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+        )
+    )
+
+
+def _colours() -> str:
+    """One colour and one dash for each optimizer, also on a dark page."""
+    light: list[str] = []
+    dark: list[str] = []
+    for i, name in enumerate(METHODS):
+        colour, dash = OPTIMIZERS[name][1], DASHES[i % len(DASHES)]
+        light.append(f".c-{name} {{ --c: {colour}; --dash: {dash}; }}")
+        dark.append(f"  .c-{name} {{ --c: {for_dark(colour)}; }}")
+    block = "\n".join(dark)
+    query = "@media (prefers-color-scheme: dark)"
+    return "\n".join([*light, f"{query} {{\n{block}\n}}\n"])

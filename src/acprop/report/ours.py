@@ -1,0 +1,273 @@
+"""What our runs say about a table or a figure of the paper, at the scale that was run.
+
+The paper reports an order: ACProp ahead of others. Whether our runs show the same
+order is decided by the paired comparison of `comparisons.compare_all`, corrected for
+all pairs of a row, never by two means.
+Numbers of the paper and ours stand in one row only under headings that say whose they
+are, and of which metric, data and scale.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from acprop.records import FigureRecord, Verdict
+from acprop.report.comparisons import Comparison, compare_all
+from acprop.report.metrics import label_of
+from acprop.report.paper import Entry, PaperRow, PaperTable, PaperValue
+from acprop.report.statistics import Arm, Spread
+from acprop.report.studies import StudyRuns, shown_arms
+from acprop.report.style import display
+from acprop.report.tables import (
+    compared_metric,
+    difference_words,
+    study_command,
+    study_sentence,
+)
+
+__all__ = ["Answer", "Pair", "StudyAnswer", "answer", "paper_words"]
+
+OURS = "acprop"
+Badge = Literal["holds", "fails", "undecided", "none"]
+Word = Literal["same order", "opposite order", "no difference shown", "no runs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """ACProp beside another optimizer; what the paper prints, and what ours says."""
+
+    row: str
+    than: str
+    paper: str
+    ours: str
+    word: Word
+
+
+@dataclass(frozen=True, slots=True)
+class StudyAnswer:
+    """One study at one scale. metric: of ours; key: of the study's page.
+
+    sentence: data, scale and metric together with the values.
+    """
+
+    study: str
+    key: str
+    title: str
+    scale: str
+    metric: str
+    sentence: str
+    pairs: tuple[Pair, ...]
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Everything of ours that belongs to an entry.
+
+    not_run: its studies, figures and claims without a record, in words.
+    word: the verdict in one or two words.
+    """
+
+    entry: Entry
+    studies: tuple[StudyAnswer, ...]
+    figures: tuple[FigureRecord, ...]
+    claims: tuple[Verdict, ...]
+    not_run: tuple[str, ...]
+    commands: tuple[str, ...]
+    word: str
+    verdict: str
+    badge: Badge
+
+
+def answer(
+    entry: Entry,
+    studies: Mapping[str, Sequence[tuple[str, StudyRuns]]],
+    figures: Mapping[str, FigureRecord],
+    verdicts: Mapping[str, Verdict],
+) -> Answer:
+    """Look for everything that the entry names.
+
+    studies: by name, each with the key of its page; several have several scales.
+    """
+    found = [
+        _of_study(entry, key, runs)
+        for name in entry.studies
+        for key, runs in studies.get(name, ())
+        if runs.runs and runs.study.ruleset == "paper"
+    ]
+    claims = tuple(verdicts[name] for name in entry.claims if name in verdicts)
+    shown = tuple(figures[name] for name in entry.figures if name in figures)
+    with_runs = {study.study for study in found}
+    not_run = [
+        *(f"study {name}" for name in entry.studies if name not in with_runs),
+        *(f"figure {name}" for name in entry.figures if name not in figures),
+        *(f"claim {name}" for name in entry.claims if name not in verdicts),
+    ]
+    word, verdict, badge = _verdict(entry, found, claims)
+    return Answer(
+        entry,
+        tuple(found),
+        shown,
+        claims,
+        tuple(not_run),
+        _commands(entry, found),
+        word,
+        verdict,
+        badge,
+    )
+
+
+def paper_words(value: PaperValue) -> str:
+    """43.43 ± 4.38, with as many digits as are printed."""
+    mean = f"{value.mean:.2f}"
+    return mean if value.std is None else f"{mean} ± {value.std:g}"
+
+
+def _of_study(entry: Entry, key: str, found: StudyRuns) -> StudyAnswer:
+    study = found.study
+    metric = compared_metric(study) or ""
+    return StudyAnswer(
+        study.name,
+        key,
+        study.title,
+        study.scale,
+        label_of(metric) if metric else "",
+        study_sentence(found),
+        tuple(_pairs(entry, found, metric)) if metric else (),
+        study_command(study),
+    )
+
+
+def _pairs(entry: Entry, found: StudyRuns, metric: str) -> list[Pair]:
+    """The printed rows of this study, then the orders that are only told."""
+    made: list[Pair] = []
+    for table in entry.tables:
+        for row in table.rows:
+            if row.study == found.study.name:
+                printed = {
+                    other: _Printed.of(table, row, other)
+                    for other in row.values
+                    if other != OURS
+                }
+                made += _family(row.name, _arms(found, row.where), printed, metric)
+    for order in entry.better:
+        if order.study == found.study.name:
+            told = dict.fromkeys(order.than, _Printed("ACProp ahead, no number", True))
+            made += _family("", _arms(found, {}), told, metric)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Printed:
+    """What the paper reports of a pair."""
+
+    words: str
+    is_ahead: bool
+
+    @classmethod
+    def of(cls, table: PaperTable, row: PaperRow, other: str) -> "_Printed":
+        gap = row.values[OURS].mean - row.values[other].mean
+        return cls(f"{gap:+.2f}".replace("-", "−"), (gap > 0) == table.higher_is_better)
+
+
+def _arms(found: StudyRuns, where: Mapping[str, object]) -> dict[str, Arm]:
+    """One arm for each optimizer: the setting that validation chose."""
+    fit = [
+        arm
+        for arm in found.arms
+        if all(arm.conditions.get(name) == value for name, value in where.items())
+    ]
+    return {arm.optimizer: arm for arm in shown_arms(fit, ())}
+
+
+def _family(
+    row: str, arms: Mapping[str, Arm], printed: Mapping[str, _Printed], metric: str
+) -> list[Pair]:
+    """Every pair of a row; their p values are corrected together."""
+    reference = arms.get(OURS)
+    known = [name for name in printed if name in arms] if reference else []
+    others = [arms[name] for name in known]
+    found = compare_all(others, reference, metric) if reference else []
+    compared = dict(zip(known, found, strict=True))
+    return [
+        _pair(row, other, of_paper, compared.get(other), metric)
+        for other, of_paper in printed.items()
+    ]
+
+
+def _pair(
+    row: str, other: str, printed: _Printed, found: Comparison | None, metric: str
+) -> Pair:
+    if found is None:
+        return Pair(row, display(other), printed.words, "–", "no runs")
+    words = difference_words(_turned(found.difference.spread), metric)
+    if found.words not in ("better", "worse"):
+        return Pair(row, display(other), printed.words, words, "no difference shown")
+    is_same = (found.words == "worse") == printed.is_ahead
+    word: Word = "same order" if is_same else "opposite order"
+    p = "< 0.001" if found.p < 0.001 else f"= {found.p:.3f}"
+    return Pair(row, display(other), printed.words, f"{words}, p {p}", word)
+
+
+def _turned(spread: Spread) -> Spread:
+    """ACProp minus the other, of what is the other minus ACProp."""
+    return Spread(spread.n, -spread.mean, spread.std, -spread.high, -spread.low)
+
+
+def _verdict(
+    entry: Entry, found: Sequence[StudyAnswer], claims: Sequence[Verdict]
+) -> tuple[str, str, Badge]:
+    """A word, a sentence, and their colour."""
+    pairs = [pair for study in found for pair in study.pairs if pair.word != "no runs"]
+    if pairs:
+        return _of_pairs(pairs, list(dict.fromkeys(study.scale for study in found)))
+    words = [v.verdict for v in claims if v.owner == "paper"]
+    if words:
+        listed = ", ".join(f"{words.count(w)} {w}" for w in _CLAIM_WORDS if w in words)
+        text = f"The paper's claims here: {listed}."
+        if "fails" in words:
+            return ("partly", text, "undecided") if "holds" in words else (
+                "does not hold", text, "fails"
+            )  # fmt: skip
+        is_open = "undecided" in words
+        return (
+            ("not decided", text, "undecided") if is_open else ("holds", text, "holds")
+        )
+    if found:
+        return "shown", "Run, and shown below; no order is reported here.", "none"
+    if entry.ours:
+        return "nothing to measure", "Nothing to measure.", "none"
+    return "not run", "Not run: none of the records given belongs to it.", "none"
+
+
+def _of_pairs(pairs: Sequence[Pair], scales: Sequence[str]) -> tuple[str, str, Badge]:
+    counts = {word: sum(p.word == word for p in pairs) for word in _WORDS}
+    listed = ", ".join(f"{n} {word}" for word, n in counts.items() if n)
+    text = f"{len(pairs)} comparisons at {' and '.join(scales)} scale: {listed}."
+    if all(scale == "smoke" for scale in scales):
+        text += " Smoke scale shows that it runs, not who wins."
+        return "not decided", text, "undecided"
+    if counts["same order"] == len(pairs):
+        return "same order", text, "holds"
+    if counts["opposite order"] and not counts["same order"]:
+        return "opposite order", text, "fails"
+    return ("partly" if counts["same order"] else "not decided"), text, "undecided"
+
+
+_CLAIM_WORDS = ("holds", "fails", "undecided")
+_WORDS = ("same order", "opposite order", "no difference shown")
+
+
+def _commands(entry: Entry, found: Sequence[StudyAnswer]) -> tuple[str, ...]:
+    """As they were run; what was not run, at smoke scale."""
+    known = {study.study: [] for study in found}
+    for study in found:
+        known[study.study].append(study.command)
+    studies = [
+        command
+        for name in entry.studies
+        for command in known.get(name, [f"acprop bench study {name} --scale smoke"])
+    ]
+    figures = [f"acprop lab figures {' '.join(entry.figures)}"] if entry.figures else []
+    claims = [f"acprop lab verify {' '.join(entry.claims)}"] if entry.claims else []
+    return (*entry.commands, *studies, *figures, *claims)

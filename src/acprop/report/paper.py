@@ -1,0 +1,210 @@
+"""What the paper shows and prints, as data: every table, every figure, every number.
+
+The files lie in the folder paper/: `entries.toml` lists tables and figures,
+`tables.toml` has the printed numbers by table and column, `formulas.toml` the formulas
+of claims, and `published-cifar10.json` the curves that the authors publish.
+"""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from acprop.plain import Plain
+from acprop.records import Curves, Line
+
+__all__ = [
+    "Entry",
+    "Formula",
+    "Order",
+    "PaperRow",
+    "PaperTable",
+    "PaperValue",
+    "entries",
+    "formulas",
+    "published_about",
+    "published_curves",
+]
+
+# Networks of the published curves, by the study that trains the same.
+PUBLISHED = {
+    "vision/cifar10-vgg11": "vgg11",
+    "vision/cifar10-resnet34": "resnet34",
+    "vision/cifar10-densenet121": "densenet121",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PaperValue:
+    """A printed number; std is None where none is printed."""
+
+    mean: float
+    std: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PaperRow:
+    """One row, or one pair of columns, of a table: values by optimizer.
+
+    where: settings of the task that tell its runs from others of the study.
+    """
+
+    name: str
+    study: str
+    line: int
+    values: Mapping[str, PaperValue]
+    where: Plain = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class PaperTable:
+    """Printed numbers of one metric."""
+
+    metric: str
+    data: str
+    higher_is_better: bool
+    rows: tuple[PaperRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The paper reports ACProp ahead of these optimizers in this study."""
+
+    study: str
+    than: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A table or a figure of the paper.
+
+    line        of the LaTeX source
+    says        what the paper concludes from it
+    note        what is missing or contradicts itself there
+    ours        in place of a result, where there is nothing to measure
+    studies, figures, claims    what of ours belongs to it, by name
+    better      the orders that it reports
+    tables      the numbers that it prints
+    """
+
+    id: str
+    label: str
+    line: int
+    title: str
+    says: str
+    note: str = ""
+    ours: str = ""
+    studies: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    better: tuple[Order, ...] = ()
+    tables: tuple[PaperTable, ...] = ()
+    published: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """LaTeX of a claim; empty where there is none.
+
+    printed_is, holds_is: its name in docs/maths.md, where it is derived.
+    """
+
+    claim: str
+    printed: str = ""
+    holds: str = ""
+    printed_is: str = ""
+    holds_is: str = ""
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """In the order of the paper."""
+    tables: dict[str, list[PaperTable]] = {}
+    for plain in _toml("tables")["tables"]:
+        tables.setdefault(plain["entry"], []).append(_table(plain))
+    made = [_entry(plain, tables.get(plain["id"], [])) for plain in _entries()]
+    lost = tables.keys() - {entry.id for entry in made}
+    if lost:
+        raise ValueError(f"a table must be of an entry, got {', '.join(lost)}")
+    return tuple(made)
+
+
+@cache
+def formulas() -> dict[str, Formula]:
+    """By the claim that they belong to."""
+    return {plain["claim"]: Formula(**plain) for plain in _toml("formulas")["formulas"]}
+
+
+def published_about() -> str:
+    """Where the published curves come from, and what they are."""
+    return str(_published()["about"])
+
+
+def published_curves(study: str) -> Curves | None:
+    """The authors' test accuracies of the network that a study trains."""
+    net = PUBLISHED.get(study)
+    runs = [run for run in _published()["runs"] if run["model"] == net]
+    if not runs:
+        return None
+    return Curves(
+        f"published-{net}",
+        "published by the authors, 200 epochs, one run each",
+        "epoch",
+        "test accuracy, %",
+        tuple(
+            Line(
+                run["optimizer"],
+                tuple(float(i) for i in range(1, len(run["test_acc"]) + 1)),
+                tuple(map(float, run["test_acc"])),
+            )
+            for run in runs
+        ),
+        # Where the curves differ: the first epochs would press them together.
+        y_range=(80.0, 97.0),
+        about={"origin": published_about()},
+    )
+
+
+def _entries() -> list[Plain]:
+    return _toml("entries")["entries"]
+
+
+def _entry(plain: Plain, tables: list[PaperTable]) -> Entry:
+    lists = ("studies", "figures", "claims", "commands")
+    known = {k: tuple(v) if k in lists else v for k, v in plain.items()}
+    orders = [Order(o["study"], tuple(o["than"])) for o in known.pop("better", [])]
+    return Entry(**known, better=tuple(orders), tables=tuple(tables))
+
+
+def _table(plain: Plain) -> PaperTable:
+    rows = [
+        PaperRow(
+            row["name"],
+            row["study"],
+            row["line"],
+            {name: PaperValue(**value) for name, value in row["values"].items()},
+            row.get("where", {}),
+        )
+        for row in plain["rows"]
+    ]
+    return PaperTable(
+        plain["metric"], plain["data"], plain["higher_is_better"], tuple(rows)
+    )
+
+
+@cache
+def _published() -> Plain:
+    return json.loads(_read("published-cifar10.json"))
+
+
+def _toml(name: str) -> Plain:
+    return tomllib.loads(_read(f"{name}.toml"))
+
+
+def _read(name: str) -> str:
+    return (files("acprop.report") / "paper" / name).read_text("utf-8")

@@ -1,0 +1,158 @@
+// The first view: a problem, its numbers, and where each optimizer goes.
+
+import { METHODS, CONVENTIONS, withDelay } from "./rules.js";
+import { problemOf } from "./problems.js";
+import { moments, rates, trajectory } from "./simulate.js";
+import { crossings } from "./borders.js";
+import { explain } from "./explain.js";
+import { makeChart, rangeOf } from "./chart.js";
+import { borderOf, makePlane, Z } from "./plane.js";
+import { decay, number, percent, whole } from "./format.js";
+import { html, swatch } from "./svg.js";
+
+const PERIODS = 4; // of the close-up
+const MARKS = 12; // more would be a curtain
+
+export function makeDriftView(root, change) {
+  const find = (name) => root.querySelector(`[data-part=${name}]`);
+  const drawPlane = makePlane(find("plane"), (P, beta2) => change({ P, beta2 }, []));
+  const charts = {
+    x: makeChart(find("x"), 400),
+    m: makeChart(find("m"), 210),
+    s: makeChart(find("s"), 210),
+    size: makeChart(find("size"), 210),
+  };
+  return function draw(state) {
+    const found = compute(state);
+    const sentence = find("sentence");
+    const { towards, text } = found.explained[state.focus];
+    sentence.textContent = text;
+    sentence.className = `sentence ${towards === null ? "none" : towards ? "towards" : "off"}`;
+    drawPlane({
+      name: state.problem,
+      P: state.P,
+      beta2: state.beta2,
+      layers: found.layers,
+      focus: state.focus,
+    });
+    find("plane-focus").textContent = METHODS[state.focus].label;
+    legend(find("legend"), state.show);
+    drawRun(charts, state, found);
+    fillTable(find("table"), state, found);
+  };
+}
+
+function compute(state) {
+  const problem = problemOf(state.problem, state.P);
+  const convention = CONVENTIONS[state.convention];
+  const h = { beta1: state.beta1, beta2: state.beta2, eps: state.eps };
+  const alpha = rates(state.lr, state.eta, state.steps);
+  const runs = {};
+  const explained = {};
+  const border = {};
+  const layers = state.show.map((key) => {
+    const method = withDelay(METHODS[key], state.delay);
+    runs[key] = trajectory(problem, method, convention, h, alpha);
+    explained[key] = explain(problem, method, convention, h, state.steps);
+    border[key] = crossings(problem, method, convention, h, Z);
+    return { key, border: borderOf(state.problem, method, key, convention, h) };
+  });
+  const seen = moments(problem, convention, h, state.steps);
+  return { problem, runs, explained, border, layers, seen };
+}
+
+function spanOf({ span, steps, P }) {
+  const n = Math.min(steps, Math.max(PERIODS * P, 24));
+  if (span === "all") return { lo: 1, hi: steps };
+  return span === "first" ? { lo: 1, hi: n } : { lo: steps - n + 1, hi: steps };
+}
+
+// The steps at which the large gradient comes, where there are few.
+function marksOf({ P }, { lo, hi }) {
+  const first = lo + ((((1 - lo) % P) + P) % P);
+  const marks = [];
+  for (let t = first; t <= hi; t += P) marks.push(t);
+  return marks.length <= MARKS ? marks : [];
+}
+
+function drawRun(charts, state, { problem, runs, seen }) {
+  const name = (key) => METHODS[key].label;
+  const of = (what) =>
+    state.show.map((key) => ({ key, label: name(key), values: runs[key][what], first: 1 }));
+  const ends = (lines) =>
+    lines.map((line) => `${line.label} ${number(line.values.at(-1))}`).join(", ");
+  const margin = 0.04 * (problem.hi - problem.lo);
+  charts.x({
+    lines: of("x"),
+    t: { lo: 1, hi: state.steps },
+    y: { lo: problem.lo - margin, hi: problem.hi + margin },
+    yLabel: "x",
+    summary: `x over ${whole(state.steps)} steps; x* is ${number(problem.xStar)}; at the end ${ends(of("x"))}`,
+  });
+  const t = spanOf(state);
+  const marks = marksOf(state, t);
+  const single = (key, label, values) => ({ key, label, values, first: 1 });
+  const gm = [single("g", "g", seen.g), single("m", "m", seen.m)];
+  charts.m({
+    lines: gm,
+    t,
+    y: rangeOf(gm, t, false),
+    yLabel: "g and m",
+    marks,
+    summary: `The gradient g and its running mean m; at the end ${ends(gm)}`,
+  });
+  const vs = [single("v", "v", seen.v), single("s", "s", seen.s)];
+  charts.s({
+    lines: vs,
+    t,
+    y: rangeOf(vs, t, true),
+    yLabel: "v and s",
+    marks,
+    summary: `The second moments v and s; at the end ${ends(vs)}`,
+  });
+  charts.size({
+    lines: of("size"),
+    t,
+    y: rangeOf(of("size"), t, true),
+    yLabel: "step size",
+    marks,
+    summary: `Step sizes; at the end ${ends(of("size"))}`,
+  });
+}
+
+function legend(list, show) {
+  list.replaceChildren(
+    ...show.map((key) => html("li", {}, swatch(key), METHODS[key].label)),
+  );
+}
+
+function fillTable(body, state, { problem, runs, explained, border }) {
+  const tail = Math.max(1, state.steps / 10);
+  body.replaceChildren(
+    ...state.show.map((key) => {
+      const { net, towards } = explained[key];
+      const { x } = runs[key];
+      let far = 0;
+      for (let i = x.length - tail; i < x.length; i++) far += Math.abs(x[i] - problem.xStar);
+      const { beta2, converges } = border[key];
+      const where = beta2.length
+        ? beta2.map(decay).join(", ")
+        : `none: it ${converges ? "converges" : "drifts away"} for every β2`;
+      const cells = {
+        drift: `${net > 0 ? "+" : ""}${percent(net)}`,
+        "in the limit": towards === null ? "stays" : towards ? "to x*" : "away from x*",
+        "border in β2": where,
+        "x at the end": number(x.at(-1)),
+        "mean distance": number(far / tail),
+      };
+      return html(
+        "tr",
+        { "data-method": key },
+        html("th", { scope: "row" }, swatch(key), METHODS[key].label),
+        ...Object.entries(cells).map(([label, text]) =>
+          html("td", { "data-label": label }, text),
+        ),
+      );
+    }),
+  );
+}

@@ -1,0 +1,111 @@
+// The page: one state, one address, two views.
+
+import { FIELDS, initial, read, settle, write } from "./state.js";
+import { bindControls } from "./controls.js";
+import { makeDriftView } from "./drift-view.js";
+import { makeHazardView } from "./hazard-view.js";
+import { html } from "./svg.js";
+
+const by = (id) => document.getElementById(id);
+const tabs = [...document.querySelectorAll("[role=tab]")];
+const notes = by("notes");
+const timing = by("timing");
+const show = bindControls(document.body, change);
+const views = {
+  drift: makeDriftView(by("drift"), change),
+  hazard: makeHazardView(by("hazard"), change),
+};
+
+let state = initial();
+let isWaiting = false;
+let written = "";
+let writing = 0;
+
+function change(changes, corrections) {
+  const before = performance.now();
+  state = { ...state, ...changes };
+  tell([...corrections, ...settle(state)]);
+  request(before);
+}
+
+function tell(lines) {
+  notes.hidden = lines.length === 0;
+  notes.replaceChildren(...lines.map((line) => html("p", {}, line)));
+}
+
+// At most once for each frame, however often a pointer reports.
+function request(since) {
+  if (isWaiting) return;
+  isWaiting = true;
+  requestAnimationFrame(() => {
+    isWaiting = false;
+    draw();
+    const painted = new MessageChannel();
+    painted.port1.onmessage = () =>
+      performance.measure("explorer-painted", { start: since, end: performance.now() });
+    painted.port2.postMessage(null);
+  });
+}
+
+function draw() {
+  const start = performance.now();
+  for (const tab of tabs) {
+    const isChosen = tab.dataset.view === state.view;
+    tab.setAttribute("aria-selected", String(isChosen));
+    tab.tabIndex = isChosen ? 0 : -1;
+    by(tab.dataset.view).hidden = !isChosen;
+  }
+  show(state);
+  views[state.view](state);
+  document.body.getBoundingClientRect(); // the layout is part of the work
+  const end = performance.now();
+  performance.measure("explorer-change", { start, end });
+  timing.textContent = `computed and drawn in ${(end - start).toFixed(1)} ms`;
+  timing.dataset.ms = String(end - start);
+  clearTimeout(writing);
+  // Browsers allow only so many changes of the address in a second.
+  writing = setTimeout(keep, 120);
+}
+
+function keep() {
+  written = write(state);
+  history.replaceState(null, "", written);
+}
+
+function open() {
+  const found = read(location.hash);
+  state = found.state;
+  tell(found.notes);
+  request(performance.now());
+}
+
+for (const tab of tabs) {
+  tab.addEventListener("click", () => change({ view: tab.dataset.view }, []));
+  tab.addEventListener("keydown", (event) => {
+    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+    const other = tabs[(tabs.indexOf(tab) + 1) % tabs.length];
+    other.focus();
+    change({ view: other.dataset.view }, []);
+    event.preventDefault();
+  });
+}
+for (const button of document.querySelectorAll("[data-reset]"))
+  button.addEventListener("click", () => {
+    const fields = button.dataset.reset.split(" ");
+    change(Object.fromEntries(fields.map((name) => [name, FIELDS[name].initial])), []);
+  });
+// On a narrow page the pictures come first.
+if (matchMedia("(max-width: 60rem)").matches)
+  for (const panel of document.querySelectorAll("details.controls")) panel.open = false;
+
+addEventListener("hashchange", () => {
+  if (location.hash !== written && `${location.hash || "#"}` !== written) open();
+});
+addEventListener("pagehide", keep);
+let width = innerWidth;
+addEventListener("resize", () => {
+  if (innerWidth === width) return; // a phone that hides its address bar
+  width = innerWidth;
+  request(performance.now());
+});
+open();

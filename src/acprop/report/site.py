@@ -1,0 +1,299 @@
+"""The site: everything that was run, and what was not, in static HTML files.
+
+They need no network, no server and, but for the explorer, no script. What they say
+comes from records, which lie beside them; the same records give the same bytes.
+
+    out/index.html             the start: what stands, what was not run, where and how
+    out/paper.html             every table and figure of the paper, and ours
+    out/claims.html            every claim, its verdict and its formula
+    out/studies.html           all studies; each has a page, study-KEY.html
+    out/figures.html           the toy figures
+    out/about.html             how to read all this
+    out/explorer.html          the explorer, which shows no records
+    out/verdicts.jsonl         the claims
+    out/figures/NAME.svg       the toy figures, which are drawn before
+    out/studies/KEY.jsonl      a study, its runs, and what its figures show
+    out/studies/KEY.svg        a figure of a study; a second kind, KEY-KIND.svg
+    out/studies/artifacts/     pictures that its runs left behind
+"""
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from acprop import files
+from acprop.records import FigureRecord, RunRecord, StudyRecord, Verdict, write
+from acprop.report.claim_groups import KIND_WORDS, group_claims
+from acprop.report.explorer import write_explorer
+from acprop.report.figures import draw_once
+from acprop.report.metrics import label_of
+from acprop.report.ours import Answer, answer, paper_words
+from acprop.report.paper import Entry, entries, published_about
+from acprop.report.profiles import study_profiles
+from acprop.report.study_pages import (
+    StudyPage,
+    duration,
+    key_of,
+    prepare_study,
+    words,
+)
+from acprop.report.style import OPTIMIZERS, display, for_dark, optimizer_of
+
+__all__ = ["Content", "write_site"]
+
+PICTURES = ("svg", "png")
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Everything that the site shows; a figure is in figures/NAME.svg below it.
+
+    artifacts: the folder of a run's files to look at, for each that has one.
+    problems: records that could not be read, in words.
+    """
+
+    verdicts: Sequence[Verdict]
+    figures: Sequence[FigureRecord]
+    studies: Sequence[tuple[StudyRecord, Sequence[RunRecord]]]
+    artifacts: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    problems: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SiteFigure:
+    """A figure; the paths of its picture and its records, relative to the pages."""
+
+    about: FigureRecord
+    picture: str
+    records: str
+    places: tuple[str, ...]
+
+
+def write_site(
+    out: Path, content: Content, *, missing: Sequence[str], about: Mapping[str, Any]
+) -> Path:
+    """Write all pages and the records beside them; return the start page's path.
+
+    A figure without a picture is named among what is missing.
+
+    Args:
+        missing: what was not run, and why.
+        about: facts about the whole: "command", "scale", "time", "wall_seconds",
+            "machine", "commit", "versions" …; the clock is not read here, so that the
+            same records give the same bytes.
+    """
+    figures = [_figure(out, figure) for figure in content.figures]
+    shown = [figure for figure in figures if figure.picture]
+    lost = [figure.about for figure in figures if not figure.picture]
+    studies = _unique(
+        [prepare_study(out, study, runs, content.artifacts)
+         for study, runs in content.studies]
+    )  # fmt: skip
+    answers = _answers(studies, shown, content.verdicts)
+    profiles = _profiles(out, studies)
+    if content.verdicts:
+        write(out / "verdicts.jsonl", content.verdicts)
+    given: dict[str, Any] = {
+        "about": _about(about),
+        "owners": group_claims(content.verdicts),
+        "claims": {v.claim: v for v in content.verdicts},
+        "answers": answers,
+        "figures": shown,
+        "studies": studies,
+        "profiles": profiles,
+        "places": _places(),
+        "problems": content.problems,
+        "missing": [
+            *missing,
+            *(f"figure {f.name} ({f.place}): no file" for f in lost),
+            *(f"{s.record.title}: {why}" for s in studies for why in s.missing),
+        ],
+    }
+    pages = _render(given, studies)
+    write_explorer(out, home="index.html")
+    # The start page last: it is there when all that it leads to is.
+    for name in sorted(pages, key=lambda name: name == "index.html"):
+        files.write(out / name, pages[name])
+    return out / "index.html"
+
+
+def _render(given: Mapping[str, Any], studies: Sequence[StudyPage]) -> dict[str, str]:
+    made = _environment()
+    names = ["index.html", "about.html", "paper.html"]
+    names += [
+        page
+        for page, key in (
+            ("claims.html", "owners"),
+            ("studies.html", "studies"),
+            ("figures.html", "figures"),
+        )
+        if given[key]
+    ]
+    everywhere = {**given, "pages": frozenset(names)}
+    pages = {
+        name: made.get_template(name).render(**everywhere, here=name) for name in names
+    }
+    template = made.get_template("study.html")
+    for study in studies:
+        pages[study.page] = template.render(
+            **everywhere, here="studies.html", study=study
+        )
+    return pages
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("acprop.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    ours = {
+        "url": quote,
+        "key": key_of,
+        "label": label_of,
+        "display": display,
+        "anywhere": _breakable,
+        "printed": paper_words,
+        "swatch": lambda text: optimizer_of(text) or "",
+    }
+    made.filters.update(ours)  # pyright: ignore[reportUnknownMemberType]
+    style = made.get_template("style.css").render() + _colours()
+    made.globals.update(  # pyright: ignore[reportUnknownMemberType]
+        style=Markup(style),
+        policy=_policy(style),
+        kind_words=KIND_WORDS,
+        optimizers=OPTIMIZERS,
+        published_about=published_about(),
+    )
+    return made
+
+
+def _policy(style: str) -> str:
+    """Nothing runs and nothing is fetched; pictures come from beside the page.
+
+    From disk a browser may give every file an origin of its own, which 'self' is not.
+    """
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"style-src 'sha256-{digest}'",
+            "img-src 'self' file: data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+
+
+def _colours() -> str:
+    """One colour for each optimizer, also on a dark page."""
+    light = "".join(
+        f".o-{name}{{background:{colour}}}\n"
+        for name, (_, colour) in OPTIMIZERS.items()
+    )
+    dark = "".join(
+        f".o-{name}{{background:{for_dark(colour)}}}\n"
+        for name, (_, colour) in OPTIMIZERS.items()
+        if for_dark(colour) != colour
+    )
+    return f"{light}@media (prefers-color-scheme: dark) {{\n{dark}}}\n"
+
+
+def _answers(
+    studies: Sequence[StudyPage],
+    figures: Sequence[SiteFigure],
+    verdicts: Sequence[Verdict],
+) -> list[Answer]:
+    by_name: dict[str, list[tuple[str, Any]]] = {}
+    for study in studies:
+        if study.found is not None:
+            by_name.setdefault(study.record.name, []).append((study.key, study.found))
+    shown = {figure.about.name: figure.about for figure in figures}
+    known = {verdict.claim: verdict for verdict in verdicts}
+    return [answer(entry, by_name, shown, known) for entry in entries()]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A figure over all studies of one ruleset and scale."""
+
+    path: str
+    records: str
+    title: str
+
+
+def _profiles(out: Path, studies: Sequence[StudyPage]) -> list[Profile]:
+    made: list[Profile] = []
+    for curves in study_profiles(s.found for s in studies if s.found is not None):
+        key = key_of(curves.name)
+        records, path = (f"studies/{key}.{end}" for end in ("jsonl", "svg"))
+        write(out / records, [curves])
+        draw_once([curves], out / path, title="")
+        made.append(Profile(path, records, curves.title))
+    return made
+
+
+def _places() -> dict[str, list[Entry]]:
+    """Where the paper has a study."""
+    places: dict[str, list[Entry]] = {}
+    for entry in entries():
+        for name in entry.studies:
+            places.setdefault(name, []).append(entry)
+    return places
+
+
+def _unique(studies: Sequence[StudyPage]) -> list[StudyPage]:
+    """Two names may differ in signs that a file's name does not have."""
+    seen: dict[str, str] = {}
+    for study in studies:
+        name = f"{study.record.name} at {study.record.scale} ({study.record.ruleset})"
+        if study.key in seen:
+            other = seen[study.key]
+            raise ValueError(
+                f"studies must have names of their own, got {name} and {other}"
+            )
+        seen[study.key] = name
+    return [*studies]
+
+
+def _about(about: Mapping[str, Any]) -> dict[str, str]:
+    """Every fact in words; wall_seconds as a time a person can read."""
+    said: dict[str, str] = {}
+    for name, value in about.items():
+        if value in (None, "", {}, []):
+            continue
+        is_wall = name == "wall_seconds"
+        key = "time taken" if is_wall else name.replace("_", " ")
+        said[key] = duration(float(value)) if is_wall else words(value)
+    return said
+
+
+def _figure(out: Path, figure: FigureRecord) -> SiteFigure:
+    """Where its files are; empty for one that is not there."""
+    if key_of(figure.name) != figure.name:
+        raise ValueError(
+            f"a figure's name must be small letters, digits, dots and hyphens, "
+            f"got {figure.name!r}"
+        )
+    pictures = [f"figures/{figure.name}.{form}" for form in PICTURES]
+    records = f"figures/records/{figure.name}.jsonl"
+    picture = next((p for p in pictures if (out / p).is_file()), "")
+    places = tuple(entry.label for entry in entries() if figure.name in entry.figures)
+    return SiteFigure(
+        figure, picture, records if (out / records).is_file() else "", places
+    )
+
+
+def _breakable(text: str) -> list[str]:
+    """Pieces between which a long word may break."""
+    return re.split(r"(?<=[-_/])", text)

@@ -1,0 +1,288 @@
+"""A study as its page shows it: written records, figures drawn from them, words."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from acprop.records import (
+    Curves,
+    Record,
+    RunRecord,
+    RunStatus,
+    StudyRecord,
+    read,
+    write,
+)
+from acprop.report.captions import caption_of
+from acprop.report.contests import (
+    comparison_table,
+    detail_table,
+    sensitivity,
+    trial_table,
+)
+from acprop.report.figures import draw_once
+from acprop.report.gallery import Gallery, build_gallery
+from acprop.report.paper import published_curves
+from acprop.report.studies import (
+    StudyRuns,
+    gather,
+    sensitivity_curves,
+    study_figures,
+)
+from acprop.report.tables import (
+    Table,
+    study_command,
+    study_sentence,
+    study_table,
+)
+
+__all__ = ["StudyFigure", "StudyPage", "key_of", "prepare_study"]
+
+EMPTY = Table((), ())
+NO_PICTURES = Gallery()
+FEW = 5  # runs without a record that are named one by one
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFigure:
+    """path: relative to the pages."""
+
+    path: str
+    caption: str
+    alt: str
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPage:
+    """A study in words and pictures; paths are relative to the pages.
+
+    found    its runs as arms; None if they could not be understood, see missing
+    every    all settings, where the table has only the chosen ones
+    missing  what was not run or could not be shown
+    """
+
+    record: StudyRecord
+    key: str
+    found: StudyRuns | None
+    records: str
+    counts: str
+    data: str
+    wall: str
+    missing: tuple[str, ...]
+    messages: tuple[str, ...]
+    figures: tuple[StudyFigure, ...] = ()
+    gallery: Gallery = NO_PICTURES
+    sentence: str = ""
+    table: Table = EMPTY
+    every: Table | None = None
+    more: tuple[Table, ...] = ()
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What a budget did not allow."""
+        return tuple(self.record.tuning.get("left_out", ()))
+
+    @property
+    def command(self) -> str:
+        """What runs it again."""
+        return study_command(self.record)
+
+    @property
+    def page(self) -> str:
+        """The file of its page."""
+        return f"study-{self.key}.html"
+
+    @property
+    def n_done(self) -> int:
+        """How many runs came to a result."""
+        runs = self.found.runs if self.found else ()
+        return sum(run.status.is_result for run in runs)
+
+
+def prepare_study(
+    out: Path,
+    study: StudyRecord,
+    runs: Sequence[RunRecord],
+    artifacts: Mapping[str, Path],
+) -> StudyPage:
+    """Write a study's records, then draw from what was written.
+
+    Runs that make no sense together are named on the page; they do not end it.
+    """
+    is_paper = study.ruleset == "paper"
+    parts = [study.name, study.scale, *([] if is_paper else [study.ruleset])]
+    key = key_of("-".join(parts))
+    try:
+        found = gather(study, runs)
+        over = sensitivity_curves(found) if is_paper else sensitivity(found)
+        shown = [*study_figures(found), *over]
+        table, every, more = _tables(found)
+        sentence = study_sentence(found)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        # A record can be well-formed and still hold a list where a number belongs.
+        return _broken(study, key, f"{type(error).__name__}: {error}")
+    place = f"studies/{key}.jsonl"
+    write(out / place, [study, *found.runs, *found.trials, *shown])
+    return StudyPage(
+        record=study,
+        key=key,
+        found=found,
+        records=place,
+        counts=_run_counts(study, found.runs),
+        data="; ".join(sorted({_sources(run.data) for run in found.runs if run.data})),
+        wall=_wall([*found.runs, *found.trials]),
+        missing=tuple(_missing(study, found.runs)),
+        messages=_messages([*found.runs, *_failed(found.trials)]),
+        figures=_draw(out, key, found),
+        gallery=build_gallery(out, found, artifacts),
+        sentence=sentence,
+        table=table,
+        every=every,
+        more=more,
+    )
+
+
+def _tables(found: StudyRuns) -> tuple[Table, Table | None, tuple[Table, ...]]:
+    """The table of the ruleset, all settings if it has not all, and more tables."""
+    if found.study.ruleset != "paper":
+        return comparison_table(found), None, (detail_table(found), trial_table(found))
+    table = study_table(found)
+    has_more = len(found.arms) > len(table.rows)
+    return table, study_table(found, every=True) if has_more else None, ()
+
+
+def _failed(trials: Sequence[RunRecord]) -> list[RunRecord]:
+    """One that was stopped early has not failed."""
+    return [run for run in trials if run.status is not RunStatus.INTERRUPTED]
+
+
+def _broken(study: StudyRecord, key: str, why: str) -> StudyPage:
+    return StudyPage(
+        record=study,
+        key=key,
+        found=None,
+        records="",
+        counts="not shown",
+        data="",
+        wall="–",
+        missing=(f"its runs could not be shown: {why}", *study.missing),
+        messages=(),
+    )
+
+
+def _missing(study: StudyRecord, runs: Sequence[RunRecord]) -> list[str]:
+    known = {run.run for run in runs}
+    lost = [run for run in dict.fromkeys(study.runs) if run not in known]
+    if not lost:
+        return [*study.missing]
+    more = f" and {len(lost) - FEW} more" if len(lost) > FEW else ""
+    names = f"{', '.join(lost[:FEW])}{more}"
+    whole = len(dict.fromkeys(study.runs))
+    return [*study.missing, f"{len(lost)} of {whole} runs have no record: {names}"]
+
+
+def _draw(out: Path, key: str, found: StudyRuns) -> tuple[StudyFigure, ...]:
+    """One figure for each kind of record, from the file that was written."""
+    kinds: dict[str, list[Record]] = {}
+    for record in read(out / "studies" / f"{key}.jsonl"):
+        if isinstance(record, StudyRecord | RunRecord):
+            continue
+        kinds.setdefault(_kind(found, record), []).append(record)
+    made: list[StudyFigure] = []
+    for kind, records in kinds.items():
+        name = f"{key}-{kind}" if made else key
+        place = f"studies/{name}.svg"
+        draw_once(records, out / place, title="")
+        alt = f"{found.study.title}, {found.study.scale} scale: {kind}"
+        made.append(StudyFigure(place, caption_of(found, records), alt))
+    return (*made, *_published(out, key, found))
+
+
+def _kind(found: StudyRuns, record: Record) -> str:
+    """What is drawn together."""
+    if not isinstance(record, Curves):
+        return record.record
+    if record.drawn == "points":
+        return "points"
+    return "sensitivity" if record.x_label in found.study.axes else "curves"
+
+
+def _published(out: Path, key: str, found: StudyRuns) -> list[StudyFigure]:
+    """The authors' curves, a picture of their own: another scale is another picture."""
+    curves = published_curves(found.study.name)
+    if curves is None:
+        return []
+    place = f"studies/{curves.name}.svg"
+    draw_once([curves], out / place, title="")
+    caption = (
+        "Beside it, the curves that the paper's authors publish: test accuracy on all "
+        "of CIFAR-10, the full network, 200 epochs, one run each, learning rate × 0.1 "
+        "after 150. Another scale than ours: compare shapes, not heights. The first "
+        "epochs, below 80 %, are cut off."
+    )
+    return [StudyFigure(place, caption, f"published curves beside {key}")]
+
+
+def _messages(runs: Sequence[RunRecord]) -> tuple[str, ...]:
+    """What went wrong, once for each status and message, with how often it did."""
+    seen = Counter(
+        (run.status, run.message)
+        for run in runs
+        if run.message or run.status is not RunStatus.DONE
+    )
+    return tuple(
+        f"{n} {'runs' if n > 1 else 'run'} {status}: {message or status.message}"
+        for (status, message), n in seen.items()
+    )
+
+
+def _run_counts(study: StudyRecord, runs: Sequence[RunRecord]) -> str:
+    """24 of 27 runs: 22 done, 2 diverged."""
+    seen = Counter(run.status for run in runs)
+    parts = [f"{n} {status}" for status, n in sorted(seen.items())]
+    if not study.runs:
+        return "none"
+    return f"{len(runs)} of {len(study.runs)} runs" + (
+        f": {', '.join(parts)}" if parts else ""
+    )
+
+
+def _wall(runs: Sequence[RunRecord]) -> str:
+    return duration(sum(run.wall_seconds for run in runs)) if runs else "–"
+
+
+def _sources(data: Mapping[str, Any]) -> str:
+    """Where each set came from; its checksums stand in the records."""
+    return ", ".join(
+        f"{name} ({source['route']}: {source['origin']})"
+        if isinstance(source, Mapping) and {"route", "origin"} <= source.keys()
+        else f"{name}: {words(source)}"
+        for name, source in data.items()
+    )
+
+
+def words(value: Any) -> str:
+    """Plain values as a person would list them."""
+    if isinstance(value, Mapping):
+        items: list[tuple[Any, Any]] = [*value.items()]  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        return ", ".join(f"{k}: {words(v)}" for k, v in items)
+    if isinstance(value, list | tuple):
+        return ", ".join(words(v) for v in [*value])  # pyright: ignore[reportUnknownVariableType]
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def duration(seconds: float) -> str:
+    """A time a person can read."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def key_of(text: str) -> str:
+    """Text as a file's name or an anchor."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "unnamed"

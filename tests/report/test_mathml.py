@@ -1,0 +1,109 @@
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from acprop.report.mathml import block, inline, text_with_formulas
+from acprop.report.paper import formulas
+
+MATHS = (Path(__file__).parents[2] / "docs/maths.md").read_text("utf-8")
+DERIVED = {
+    name: " ".join(latex.split()).rstrip(" .,")
+    for name, latex in re.findall(
+        r"<!-- formula: (\S+) -->\n\$\$(.*?)\$\$", MATHS, re.DOTALL
+    )
+}
+SHOWN = {
+    f"{formula.claim} {side}": latex
+    for formula in formulas().values()
+    for side, latex in (("printed", formula.printed), ("holds", formula.holds))
+    if latex
+}
+
+
+def text_of(mathml):
+    """What a reader sees, without spaces."""
+    return "".join("".join(ElementTree.fromstring(mathml).itertext()).split())
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_every_formula_of_the_derivations_is_set_without_raw_latex(name):
+    found = block(DERIVED[name])
+    assert ElementTree.fromstring(found).tag == "math"
+    assert not set("\\$&_") & set(text_of(found))
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_every_formula_of_a_claim_is_set_without_raw_latex(name):
+    assert not set("\\$&_^") & set(text_of(block(SHOWN[name])))
+
+
+@pytest.mark.parametrize("formula", formulas().values(), ids=lambda f: f.claim)
+def test_a_formula_with_a_name_is_the_one_that_is_derived(formula):
+    """docs/maths.md is compared with the code; so the site shows what the code does."""
+    for name, latex in (
+        (formula.printed_is, formula.printed),
+        (formula.holds_is, formula.holds),
+    ):
+        assert not name or DERIVED[name] == latex
+
+
+@pytest.mark.parametrize(
+    ("latex", "mathml"),
+    [
+        (r"\beta_1", "<msub><mi>β</mi><mn>1</mn></msub>"),
+        (r"x_t^2", "<msubsup><mi>x</mi><mi>t</mi><mn>2</mn></msubsup>"),
+        (r"\frac1T", "<mfrac><mn>1</mn><mi>T</mi></mfrac>"),
+        (r"\frac{12}T", "<mfrac><mrow><mn>12</mn></mrow><mi>T</mi></mfrac>"),
+        ("12.5", "<mn>12.5</mn>"),
+        (r"\mathbb E", "<mi>𝔼</mi>"),
+        (r"\mathcal F", "<mi>ℱ</mi>"),
+        (r"\text{a <b>}", "<mtext>a\N{NO-BREAK SPACE}&lt;b&gt;</mtext>"),
+        (r"a<b", "<mi>a</mi><mo>&lt;</mo><mi>b</mi>"),
+        (r"\sqrt\epsilon", "<msqrt><mi>ε</mi></msqrt>"),
+    ],
+)
+def test_a_formula_becomes_mathml(latex, mathml):
+    assert inline(latex) == f"<math><mrow>{mathml}</mrow></math>"
+
+
+def test_what_stands_below_a_sum_is_set_below_it():
+    found = block(r"\sum_{t=1}^T\min_xf\int_1^T")
+    tags = [element.tag for element in ElementTree.fromstring(found).iter()]
+    assert [tags.count(t) for t in ("munderover", "munder", "msubsup")] == [1, 1, 1]
+
+
+def test_cases_are_a_table():
+    found = block(r"\begin{cases}Px,&t=1\\-x,&\text{otherwise}\end{cases}")
+    tags = [element.tag for element in ElementTree.fromstring(found).iter()]
+    assert (tags.count("mtr"), tags.count("mtd")) == (2, 4)
+    assert text_of(found) == "{Px,t=1−x,otherwise"
+
+
+def test_sentences_keep_their_formulas_and_are_escaped():
+    assert text_with_formulas("a <b> $x$.") == (
+        "a &lt;b&gt; <math><mrow><mi>x</mi></mrow></math>."
+    )
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        r"\unknown",
+        r"\frac1",
+        "{x",
+        r"\begin{align}x\end{align}",
+        "x__1",
+        r"\Big x",
+        "%",
+    ],
+)
+def test_what_cannot_be_set_is_refused(latex):
+    with pytest.raises(ValueError, match="a formula must be of the LaTeX that"):
+        block(latex)
+
+
+def test_a_dollar_that_is_never_closed_is_refused():
+    with pytest.raises(ValueError, match=r"text must close every \$"):
+        text_with_formulas("costs 3 $")

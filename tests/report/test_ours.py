@@ -1,0 +1,142 @@
+from dataclasses import replace
+
+import pytest
+
+from acprop.records import FigureRecord, Verdict
+from acprop.report.ours import answer, paper_words
+from acprop.report.paper import PaperValue, entries
+from acprop.report.studies import gather
+
+from .made_runs import run, study
+
+BY_ID = {entry.id: entry for entry in entries()}
+ROOMS = "rl/dqn-four-rooms"
+
+
+def runs_of(optimizer, values):
+    return [run(optimizer, seed, (0.1, v)) for seed, v in enumerate(values)]
+
+
+def rooms(adam, acprop=(0.50, 0.51, 0.52, 0.53), scale="small", **changes):
+    runs = [*runs_of("acprop", acprop), *runs_of("adam", adam)]
+    made = replace(study(runs, name=ROOMS, scale=scale), **changes)
+    return gather(made, runs)
+
+
+def answered(entry, *found, figures=(), verdicts=()):
+    studies = {}
+    for one in found:
+        studies.setdefault(one.study.name, []).append(("key", one))
+    return answer(
+        BY_ID[entry],
+        studies,
+        {f.name: f for f in figures},
+        {v.claim: v for v in verdicts},
+    )
+
+
+def pair(found, than="Adam"):
+    (study,) = found.studies
+    (one,) = (p for p in study.pairs if p.than == than)
+    return one
+
+
+@pytest.mark.parametrize(
+    ("adam", "word", "badge"),
+    [
+        ((0.30, 0.31, 0.33, 0.32), "same order", "holds"),
+        ((0.80, 0.81, 0.83, 0.82), "opposite order", "fails"),
+        ((0.20, 0.81, 0.40, 0.52), "no difference shown", "undecided"),
+    ],
+)
+def test_the_order_is_decided_by_the_paired_interval(adam, word, badge):
+    found = answered("fig-9", rooms(adam))
+    assert pair(found).word == word
+    assert found.badge == badge
+    assert word in found.verdict
+
+
+def test_the_sign_is_acprop_minus_the_other():
+    words = pair(answered("fig-9", rooms((0.30, 0.31, 0.33, 0.32)))).ours
+    assert words.startswith("+20.00 [+18")
+    assert "p " in words
+
+
+def test_an_optimizer_without_runs_is_said_to_have_none():
+    found = answered("fig-9", rooms((0.30, 0.31, 0.33, 0.32)))
+    assert pair(found, "SGD").word == "no runs"
+
+
+def test_smoke_scale_decides_nothing():
+    found = answered("fig-9", rooms((0.30, 0.31, 0.33, 0.32), scale="smoke"))
+    assert found.badge == "undecided"
+    assert "Smoke scale shows that it runs, not who wins." in found.verdict
+
+
+def test_data_scale_and_metric_stand_in_one_sentence():
+    (study,) = answered("fig-9", rooms((0.3, 0.3, 0.3, 0.3))).studies
+    assert study.sentence.startswith("At small scale (2 of 200 epochs)")
+    assert "test accuracy, %" in study.sentence
+    assert study.command == f"acprop bench study {ROOMS} --scale small"
+
+
+def test_another_ruleset_is_another_question():
+    tuned = rooms((0.3, 0.3, 0.3, 0.3), ruleset="tuned")
+    assert answered("fig-9", tuned).word == "not run"
+
+
+def test_rows_of_one_study_are_told_apart_by_their_task():
+    """Table 5 has CIFAR-10 and CIFAR-100 in one study."""
+    name = "vision/wrn-avagrad"
+    runs = [
+        *runs_of("acprop", (0.5, 0.51, 0.52)),
+        *runs_of("avagrad", (0.3, 0.31, 0.33)),
+    ]
+    found = answered("table-5", gather(study(runs, name=name), runs))
+    (answer,) = found.studies
+    words = {p.row: p.word for p in answer.pairs}
+    assert words == {
+        "WideResNet, CIFAR-10": "same order",
+        "WideResNet, CIFAR-100": "no runs",
+    }
+    # An error of 3.67 against 3.80: lower is better, and so ACProp is ahead.
+    assert answer.pairs[0].paper == "−0.13"
+
+
+def verdict(claim, word):
+    return Verdict(claim, "paper", "central", "", "it is so", word, "", {}, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "badge"),
+    [
+        (("holds", "holds"), "holds"),
+        (("holds", "fails"), "undecided"),
+        (("fails", "fails"), "fails"),
+        (("holds", "undecided"), "undecided"),
+    ],
+)
+def test_a_toy_figure_is_judged_by_the_papers_claims(words, badge):
+    names = ("fig-area-dense-0.9", "fig-1-threshold")
+    given = [verdict(n, w) for n, w in zip(names, words, strict=True)]
+    shown = FigureRecord("area-dense-0.9", "Fig. 1", "areas")
+    found = answered("fig-1", figures=[shown], verdicts=given)
+    assert found.badge == badge
+    assert found.figures == (shown,)
+    assert "claim lemma-3.3" in found.not_run
+    assert "figure area-dense-0.9" not in found.not_run
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda e: e.id)
+def test_what_was_not_run_says_so_and_how_to_run_it(entry):
+    found = answer(entry, {}, {}, {})
+    assert found.commands
+    assert found.badge == "none"
+    wanted = [*entry.studies, *entry.figures, *entry.claims]
+    assert len(found.not_run) == len(wanted)
+    assert all(any(w in c for c in found.commands) for w in wanted)
+
+
+def test_printed_numbers_keep_their_digits():
+    assert paper_words(PaperValue(33.70, 0.021)) == "33.70 ± 0.021"
+    assert paper_words(PaperValue(70.46)) == "70.46"

@@ -1,0 +1,88 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from acprop.lab.claims import CLAIMS
+from acprop.lab.figures import FIGURES
+from acprop.records import read
+from acprop.report.paper import (
+    entries,
+    formulas,
+    published_about,
+    published_curves,
+)
+from acprop.report.style import OPTIMIZERS
+
+ROOT = Path(__file__).parents[2]
+STUDIES = {
+    f"{file.parent.name}/{file.stem}" for file in (ROOT / "studies").glob("*/*.toml")
+}
+BY_ID = {entry.id: entry for entry in entries()}
+
+
+def test_every_table_and_figure_is_there_in_the_order_of_the_paper():
+    labels = [entry.label for entry in entries()]
+    assert [x for x in labels if x.startswith("Table")] == [
+        f"Table {i}" for i in range(1, 7)
+    ]
+    assert [x for x in labels if x.startswith("Fig.")] == [
+        f"Fig. {i}" for i in range(1, 32)
+    ]
+    assert len(labels) == len(set(labels)) == 38
+    lines = [entry.line for entry in entries()]
+    assert sorted(lines) == lines
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda e: e.id)
+def test_what_an_entry_names_exists(entry):
+    assert {*entry.studies, *(o.study for o in entry.better)} <= STUDIES
+    assert set(entry.figures) <= FIGURES.keys()
+    assert set(entry.claims) <= CLAIMS.keys()
+    assert {o.study for o in entry.better} <= set(entry.studies)
+    rows = [row for table in entry.tables for row in table.rows]
+    assert {row.study for row in rows} <= set(entry.studies)
+    assert {name for row in rows for name in row.values} <= OPTIMIZERS.keys()
+    assert all("acprop" in row.values for row in rows)
+    assert entry.studies or entry.figures or entry.ours
+
+
+def test_claims_with_a_formula_exist_and_what_fails_has_one():
+    verdicts = list(read(ROOT / "results/lab/verdicts.jsonl"))
+    assert formulas().keys() <= {v.claim for v in verdicts}
+    failed = {v.claim for v in verdicts if (v.owner, v.verdict) == ("paper", "fails")}
+    assert failed <= formulas().keys()
+    assert all(formulas()[name].holds for name in failed)
+
+
+@pytest.mark.parametrize(
+    ("entry", "row", "optimizer", "mean", "std"),
+    [
+        ("table-2", "ResNet-18", "acprop", 70.46, None),
+        ("table-3", "JA-EN", "adabelief", 34.38, 0.009),
+        ("table-4", "DCGAN", "acprop", 43.43, 4.38),
+        ("table-5", "DCGAN", "acprop", 43.34, 4.38),
+        ("table-5", "WideResNet, CIFAR-100", "avagrad", 18.76, 0.20),
+    ],
+)
+def test_numbers_are_the_printed_ones(entry, row, optimizer, mean, std):
+    (found,) = (r for t in BY_ID[entry].tables for r in t.rows if r.name == row)
+    assert (found.values[optimizer].mean, found.values[optimizer].std) == (mean, std)
+
+
+def test_where_the_paper_contradicts_itself_it_is_said():
+    assert "43.34" in BY_ID["table-4"].note
+    assert "5e-2" in BY_ID["fig-7"].note
+    assert "0.01" in BY_ID["fig-7"].note
+    assert "0.0002" in BY_ID["table-3"].note
+
+
+@pytest.mark.parametrize("net", ["vgg11", "resnet34", "densenet121"])
+def test_the_authors_curves_are_there_with_their_origin(net):
+    curves = published_curves(f"vision/cifar10-{net}")
+    assert {line.label for line in curves.lines} == {
+        "acprop", "adabelief", "adam", "adamw", "adashift", "radam", "sgd",
+    }  # fmt: skip
+    assert {len(line.y) for line in curves.lines} == {200}
+    assert re.search("juntang-zhuang/ACProp-Optimizer", published_about())
+    assert published_curves("vision/mnist-mlp") is None

@@ -1,0 +1,426 @@
+import base64
+import hashlib
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+from html.parser import HTMLParser
+from urllib.parse import unquote, urlsplit
+from xml.etree import ElementTree
+
+import matplotlib.image
+import pytest
+
+from acprop.records import FigureRecord, RunRecord, StudyRecord, Verdict, read
+from acprop.report.figures import draw
+from acprop.report.paper import entries
+from acprop.report.site import Content, write_site
+
+from .made import named
+from .made_runs import run, seeds, study, with_status
+
+VILE = "<script>alert('x')</script> & \"more\""
+ABOUT = {
+    "command": "acprop reproduce",
+    "time": "2026-01-01",
+    "wall_seconds": 754.0,
+    "machine": {"cores": 2},
+    "commit": "abc123",
+    "versions": {"python": "3.11", "torch": "2.13"},
+}
+VOID = {"meta", "link", "img", "wbr", "br", "input"}
+PAGES = (
+    "index", "paper", "claims", "studies", "figures", "about",
+    "study-vgg-smoke", "study-imagenet-smoke",
+)  # fmt: skip
+
+
+def claim(name, owner="paper", verdict="holds", statement="it is so", kind="central"):
+    return Verdict(name, owner, kind, "Lemma 1", statement, verdict, "seen", {}, 0.1)
+
+
+CLAIMS = [
+    claim("one"),
+    claim("two", verdict="fails", kind="wording"),
+    claim("two-corrected", "ours"),
+    claim("three", verdict="undecided"),
+    claim("four", "ours", "fails", VILE),
+]
+RUNS = with_status(
+    [*seeds("acprop", (0.6, 0.7)), *seeds("adam", (0.5, 0.6))], 1, "diverged", VILE
+)
+STUDIES = [
+    (study(RUNS, missing=("SGD: no time",)), RUNS),
+    (study([], name="imagenet", title="ImageNet", missing=("no data",)), []),
+]
+
+
+class Page(HTMLParser):
+    """What a browser would see: links, texts and whether tags are balanced."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.addresses, self.ids, self.tags = [], [], [], []
+        self.texts, self.attributes, self.policy = [], set(), ""
+        self.feed(text)
+        self.close()
+        self.text = " ".join(" ".join(self.texts).split())
+
+    def handle_starttag(self, tag, attrs):
+        known = dict(attrs)
+        self.tags.append(tag)
+        self.open += [tag] * (tag not in VOID)
+        self.attributes |= known.keys()
+        self.ids += [known[k] for k in ("id",) if k in known]
+        self.addresses += [known[k] for k in ("href", "src") if k in known]
+        if known.get("http-equiv") == "Content-Security-Policy":
+            self.policy = known["content"]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts += [data] * (self.open[-1:] != ["style"])
+
+
+def build(out, **changes):
+    draw([named("adam")], out / "figures" / "other.svg")
+    draw([named("adam")], out / "figures" / "plain.png")
+    (out / "figures" / "records").mkdir(exist_ok=True)
+    (out / "figures" / "records" / "plain.jsonl").write_text("{}")
+    given = {
+        "verdicts": CLAIMS,
+        "figures": [
+            FigureRecord("other", "Fig. 1", "no records"),
+            FigureRecord("plain", "Fig. 2", VILE),
+            FigureRecord("gone", "Fig. 3", "never drawn"),
+        ],
+        "studies": STUDIES,
+        "problems": ["a.jsonl, line 3: it is cut off or no JSON"],
+    }
+    return write_site(
+        out,
+        Content(**{**given, **changes}),
+        missing=["translation: later", VILE],
+        about=ABOUT,
+    )
+
+
+def page_of(folder, name):
+    return Page((folder / f"{name}.html").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("site"))
+
+
+@pytest.fixture(scope="module")
+def site(path):
+    return {name: page_of(path.parent, name) for name in PAGES}
+
+
+def test_these_are_all_pages_and_the_explorer(path):
+    found = {file.stem for file in path.parent.glob("*.html")}
+    assert found == {*PAGES, "explorer"}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_balanced_html_with_each_id_once(name, site):
+    page = site[name]
+    assert page.open == []
+    assert len(page.ids) == len(set(page.ids))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_address_leads_to_a_file_beside_the_page_or_into_one(name, site, path):
+    addresses = [a for a in site[name].addresses if not a.startswith("data:")]
+    assert len(addresses) >= 8
+    for address in addresses:
+        parts = urlsplit(address)
+        place = path.parent / unquote(parts.path) if parts.path else None
+        assert place is None or place.is_file(), address
+        if parts.fragment:
+            target = site[place.stem if place else name]
+            assert parts.fragment in target.ids, address
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_needs_no_network_and_no_script(name, site, path):
+    text = (path.parent / f"{name}.html").read_text("utf-8")
+    assert "://" not in text
+    assert "script" not in site[name].tags
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_strict_policy_allows_its_style_and_pictures_and_nothing_else(
+    name, site, path
+):
+    page = site[name]
+    assert page.policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in page.policy
+    text = (path.parent / f"{name}.html").read_text("utf-8")
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"'sha256-{digest}'" in page.policy
+    assert "style" not in page.attributes
+    assert not any(name.startswith("on") for name in page.attributes)
+
+
+def test_text_is_text(site):
+    seen = sum(page.text.count(VILE) for page in site.values())
+    # a claim, a figure's caption, a run's message, and one that is missing
+    assert seen == 4
+
+
+def test_a_record_with_a_script_in_every_text_stays_text(tmp_path):
+    """Also as the name of a study, of a metric, of a setting, and in a picture."""
+    runs = [
+        replace(r, **vile_run(i)) for i, r in enumerate(seeds("acprop", (0.6, 0.7)))
+    ]
+    asked = study(
+        runs, name=VILE, title=VILE, place=VILE, scale=VILE, note=VILE, missing=(VILE,),
+        metrics=(VILE, "test_accuracy"), axes=(VILE,),
+    )  # fmt: skip
+    claims = [
+        Verdict(VILE, "paper", "central", VILE, VILE, "fails", VILE, {VILE: VILE}, 0.1)
+    ]
+    made = write_site(
+        tmp_path,
+        Content(claims, [], [(asked, runs)], problems=[VILE]),
+        missing=[VILE],
+        about={VILE: VILE},
+    )
+    files = [*tmp_path.rglob("*.html"), *tmp_path.rglob("*.svg")]
+    assert any(file.suffix == ".svg" for file in files)
+    for file in files:
+        text = file.read_text("utf-8")
+        assert "<script>alert" not in text, file.name
+        ElementTree.fromstring(text) if file.suffix == ".svg" else Page(text)
+    assert VILE in Page(made.read_text("utf-8")).text
+
+
+def vile_run(seed):
+    plain = {VILE: VILE, "$x": "$\\frac"}
+    entry = {"epoch": 1, VILE: 0.5, "val_accuracy": 0.5, "test_accuracy": 0.5 + seed}
+    history = (
+        {**entry, "test_accuracy": 0.5},
+        {**entry, "epoch": 2, "test_accuracy": 0.6},
+    )
+    return {
+        "run": f"{VILE}{seed}", "study": VILE, "optimizer": VILE, "settings": plain,
+        "study_settings": plain, "scale": VILE, "message": VILE, "history": history,
+        "final": history[-1], "commit": VILE, "machine": {VILE: VILE},
+        "data": {VILE: VILE}, "artifacts": ("../../x.png", VILE),
+    }  # fmt: skip
+
+
+def test_everything_that_was_not_run_is_named(site):
+    page = site["index"]
+    before = page.text.partition("How and where")[0]
+    listed = before.partition("What was not run")[2]
+    for item in (
+        "translation: later",
+        "figure gone (Fig. 3): no file",
+        "VGG-11: SGD: no time",
+        "ImageNet: no data",
+    ):
+        assert item in listed
+    assert "figures/gone.svg" not in site["figures"].addresses
+
+
+def test_records_that_could_not_be_read_are_named(site):
+    assert "a.jsonl, line 3: it is cut off or no JSON" in site["index"].text
+
+
+def test_runs_without_a_record_are_named(tmp_path):
+    asked = study([*RUNS, run("sgd")])
+    made = build(tmp_path, studies=[(asked, RUNS)])
+    text = Page(made.read_text("utf-8")).text
+    assert "VGG-11: 1 of 5 runs have no record: sgd-0-0.1" in text
+    assert "4 of 5 runs: 2 diverged, 2 done" in page_of(tmp_path, "studies").text
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"final": {"test_accuracy": 93.0, "val_accuracy": 1.0}},
+        {"history": ("a text",)},
+        {"settings": ["no", "names"]},
+        {"seed": 1},
+    ],
+    ids=[
+        "a percentage",
+        "a text as an epoch",
+        "settings without names",
+        "a seed twice",
+    ],
+)
+def test_a_study_that_makes_no_sense_is_named_and_the_others_are_shown(
+    broken, tmp_path
+):
+    good = STUDIES[0]
+    runs = seeds("acprop", (0.6, 0.7))
+    bad = [replace(runs[0], **broken), runs[1]]
+    asked = study(bad, name="bad", title="A bad one")
+    made = build(tmp_path, studies=[good, (asked, bad)])
+    assert "A bad one: its runs could not be shown" in Page(made.read_text()).text
+    assert "ACProp" in page_of(tmp_path, "study-vgg-smoke").text
+    assert "could not be shown" in page_of(tmp_path, "study-bad-smoke").text
+
+
+def test_claims_are_counted_by_owner(site):
+    text = site["index"].text
+    assert "The paper’s claims 1 hold 1 fail 1 undecided" in text
+    assert "Our own claims 1 hold 1 fail 0 undecided" in text
+
+
+def test_claims_are_counted_by_kind(site):
+    top = site["index"].text.partition("Paper versus ours")[2]
+    ours = top.partition("Our own claims")[2]
+    assert "central: 1 hold, 0 fail, 1 undecided" in top
+    assert "wording: 0 hold, 1 fail, 0 undecided" in top
+    assert "central: 1 hold, 1 fail, 0 undecided" in ours
+    assert "wording: " not in ours
+
+
+def test_the_papers_claims_come_first_and_what_fails_before_what_holds(site):
+    text = site["claims"].text
+    marks = (
+        "The paper’s claims: 1 hold", "· three", "· one", "Our own claims: 1 hold",
+    )  # fmt: skip
+    places = [text.index(mark) for mark in marks]
+    assert places == sorted(places)
+
+
+def test_a_failing_claim_leads_to_what_holds_instead(site):
+    assert "#claim-two-corrected" in site["claims"].addresses
+    assert "#claim-three-corrected" not in site["claims"].addresses
+
+
+def test_a_corrected_formula_stands_beside_the_printed_one(tmp_path):
+    name = "theorem-4.1-as-printed"
+    build(tmp_path, verdicts=[claim(name, verdict="fails", kind="constant")])
+    page = page_of(tmp_path, "claims")
+    assert page.tags.count("math") == 2
+    assert "as printed" in page.text
+    assert "what holds" in page.text
+    assert "\\" not in page.text
+    assert "$" not in page.text
+
+
+def test_every_table_and_figure_of_the_paper_has_an_entry(site):
+    page = site["paper"]
+    assert {entry.id for entry in entries()} <= set(page.ids)
+    for entry in entries():
+        assert f"{entry.label}. {entry.title}" in page.text
+    assert page.text.count("Not run: none of the records given") >= 10
+
+
+def test_numbers_stand_in_one_sentence_with_the_scale(site):
+    text = site["study-vgg-smoke"].text
+    start = text.index("At smoke scale (2 of 200 epochs)")
+    sentence = text[start : text.index("diverged) 40.00", start)]
+    assert ". " not in sentence
+    assert "ACProp (1 of 2 finished; 1 of 2 diverged) 50.00" in sentence
+
+
+def test_what_ran_where_and_for_how_long_is_said(site):
+    for text in ("time taken 12 min 34 s", "cores: 2", "abc123", "torch: 2.13"):
+        assert text in site["index"].text
+    assert "cifar10: official" in site["study-vgg-smoke"].text
+
+
+def test_the_records_beside_the_pages_are_those_that_were_given(site, path):
+    assert list(read(path.parent / "verdicts.jsonl")) == CLAIMS
+    kept = list(read(path.parent / "studies" / "vgg-smoke.jsonl"))
+    assert [r for r in kept if isinstance(r, RunRecord)] == RUNS
+    assert [r for r in kept if isinstance(r, StudyRecord)] == [STUDIES[0][0]]
+    assert "figures/records/plain.jsonl" in site["figures"].addresses
+
+
+def test_the_same_records_give_the_same_bytes(path, tmp_path):
+    build(tmp_path)
+    for other in sorted(path.parent.rglob("*.*")):
+        mine = tmp_path / other.relative_to(path.parent)
+        assert mine.read_bytes() == other.read_bytes(), other.name
+
+
+def test_a_site_with_nothing_on_it_says_that_nothing_is_missing(tmp_path):
+    made = write_site(tmp_path, Content([], [], []), missing=[], about={})
+    assert "Nothing that was asked for is missing." in Page(made.read_text()).text
+    names = {file.name for file in tmp_path.iterdir()}
+    assert names == {"index.html", "paper.html", "about.html", "explorer.html"}
+
+
+def test_a_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    (tmp_path / "index.html").write_text("the old one")
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_site(tmp_path, Content([], [], []), missing=[], about={})
+    assert [p.name for p in tmp_path.iterdir()] == ["index.html"]
+    assert (tmp_path / "index.html").read_text() == "the old one"
+
+
+@pytest.mark.parametrize("name", ["/etc/a", "../a", "a\\b", "a b#"])
+def test_a_name_that_is_no_file_beside_the_page_is_refused(name, tmp_path):
+    with pytest.raises(ValueError, match=r"a figure's name must be small letters"):
+        build(tmp_path, figures=[FigureRecord(name, "Fig. 1", "far")])
+    assert not (tmp_path / "index.html").exists()
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def screenshot(page, picture, profile, *flags):
+    quiet = "--disable-gpu --disable-quic --disable-sync --no-first-run --no-sandbox"
+    command = [
+        CHROMIUM, "--headless", *quiet.split(), "--disable-background-networking",
+        "--disable-component-update", "--hide-scrollbars",
+        f"--user-data-dir={profile}", f"--screenshot={picture}",
+        "--window-size=600,900", *flags, page.as_uri(),
+    ]  # fmt: skip
+    subprocess.run(command, check=True, capture_output=True)
+    return matplotlib.image.imread(picture)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+def test_a_browser_shows_it_light_and_dark(path, tmp_path):
+    light = screenshot(
+        path, tmp_path / "light.png", tmp_path / "profile",
+        "--blink-settings=preferredColorScheme=1",
+    )  # fmt: skip
+    dark = screenshot(
+        path, tmp_path / "dark.png", tmp_path / "profile",
+        "--blink-settings=preferredColorScheme=0",
+    )  # fmt: skip
+    assert light[-1, 0, :3].min() > 0.9
+    assert dark[-1, 0, :3].max() < 0.2
+    # Letters: much of a page is neither paper nor a single colour.
+    assert 0.02 < (light[..., :3].max(axis=2) < 0.6).mean() < 0.3
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+def test_a_phone_need_not_scroll_sideways(path, tmp_path):
+    """The page beside it in a frame of a phone's width, asked what does not fit."""
+    frame = path.with_name("frame.html")
+    frame.write_text(
+        '<iframe src="index.html" style="width:390px;height:800px" '
+        'onload="const page = this.contentDocument.documentElement; '
+        "document.title = page.scrollWidth - page.clientWidth + ' too wide'\"></iframe>"
+    )
+    command = [
+        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+        "--no-first-run", "--disable-background-networking", "--disable-sync",
+        "--disable-component-update", "--allow-file-access-from-files",
+        f"--user-data-dir={tmp_path}", "--dump-dom", frame.as_uri(),
+    ]  # fmt: skip
+    said = subprocess.run(command, check=True, capture_output=True, text=True)
+    frame.unlink()
+    assert "<title>0 too wide</title>" in said.stdout
