@@ -1,10 +1,12 @@
 """A real Chromium without a window: for the tests, the speed and the pictures.
 
 Debian calls its packages chromium and chromium-driver; `make browser` installs them.
+Run by itself, this file says whether they are there.
 """
 
 import base64
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -90,3 +92,7 @@ def picture(driver: Any, path: Path, *, height: int | None = None) -> None:
         "Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip}
     )
     path.write_bytes(base64.b64decode(shot["data"]))
+
+
+if __name__ == "__main__":
+    sys.exit(missing())

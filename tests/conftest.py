@@ -64,7 +64,7 @@ def chromium():
     if why:
         pytest.skip(why)
     with module.opened() as driver:
-        driver.set_script_timeout(20)
+        driver.set_script_timeout(PATIENCE)
         driver.set_page_load_timeout(PATIENCE)
         yield driver, module
 
