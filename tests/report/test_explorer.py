@@ -138,7 +138,9 @@ def test_what_is_typed_is_what_the_laboratory_says(page, problem, P, beta2, conv
         far = np.mean(np.abs(run.x[-1000:] - at.x_star))
         assert number(row["mean distance"]) == pytest.approx(far, rel=6e-3)
         assert row["in the limit"] == ("to x*" if net > 0 else "away from x*")
-        shown = float(row["drift"].removesuffix(" %").translate(SIGNS))
+        shown = float(
+            row["drift"].replace("\u00a0", " ").removesuffix(" %").translate(SIGNS)
+        )
         assert shown == pytest.approx(100 * net, abs=0.51)
 
 

@@ -13,7 +13,7 @@ export const Z = { lo: toLogit(0.001), hi: toLogit(0.99999), step: 0.2 };
 const BETA2 = [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
 const PERIODS = [3, 5, 10, 20, 50, 100, 200];
 // Crossings of neighbouring periods that are farther apart than this are two branches.
-const JUMP = 1.4;
+const JUMP = 2.2;
 
 // Every P up to 15, then such as lie evenly on a logarithmic axis.
 export function columns(least) {
