@@ -50,7 +50,7 @@ export function makePlane(host, move) {
   const cross = svg("path", { class: "crosshair" });
   const under = svg("g");
   // The point itself is never taken out: it would lose the focus.
-  const image = svg("svg", { role: "group" }, under, cross, handle);
+  const image = svg("svg", { role: "group", preserveAspectRatio: "xMinYMin" }, under, cross, handle);
   plot.append(image);
   let places = null;
   let now = { P: 10, beta2: 0.9, least: 3 };
