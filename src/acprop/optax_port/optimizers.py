@@ -4,6 +4,11 @@ Each name is a rule and its defaults: those of the torch class of the same name.
 `scale_by_…` gives directions; the optimizer adds weight decay and learning rate.
 """
 
+# jax and optax are typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
+# pyright: reportMissingTypeStubs=false
+
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -88,9 +93,7 @@ def scale_by_adashift(
     A reduction is over the array that `update` sees: inside shard_map and pmap that is
     one device's part, under jit with a sharding the whole.
     """
-    rule = Rule(
-        centered=False, delay=_delay(delay), numerator="g", reduction=reduction
-    )
+    rule = Rule(centered=False, delay=_delay(delay), numerator="g", reduction=reduction)
     return scale_by_rule(
         rule,
         convention,
@@ -290,10 +293,10 @@ def _delay(delay: int | None) -> int:
 
 def _decay(weight_decay: Number, mask: Mask) -> optax.GradientTransformation | None:
     """λ·x added to what passes; None where λ is known to be 0."""
-    if not isinstance(weight_decay, jax.Array):
-        if checks.not_negative("weight_decay", weight_decay) == 0:
-            return None
-    return optax.add_decayed_weights(weight_decay, mask)  # pyright: ignore
+    known = not isinstance(weight_decay, jax.Array)
+    if known and checks.not_negative("weight_decay", weight_decay) == 0:
+        return None
+    return optax.add_decayed_weights(weight_decay, mask)
 
 
 def _optimizer(
@@ -308,4 +311,4 @@ def _optimizer(
     parts = [direction]
     if decay is not None:
         parts = [direction, decay] if decoupled else [decay, direction]
-    return optax.chain(*parts, optax.scale_by_learning_rate(learning_rate))  # pyright: ignore
+    return optax.chain(*parts, optax.scale_by_learning_rate(learning_rate))

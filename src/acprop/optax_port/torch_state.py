@@ -5,6 +5,11 @@ torch parameters into JAX parameters, with its transposed kernels and other name
 serves them too: that is what `convert` is.
 """
 
+# jax and optax are typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
+# pyright: reportMissingTypeStubs=false
+
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -59,14 +64,23 @@ def from_torch(
         )
     count = _common_step(saved)
 
+    def counted(part: Any) -> Any:
+        if "count" not in getattr(part, "_fields", ()):  # a schedule of another kind
+            return part
+        return part._replace(count=jnp.asarray(count, part.count.dtype))
+
     def fill(part: Any) -> Any:
-        if isinstance(part, _COUNTERS):
-            part = part._replace(count=jnp.asarray(count, part.count.dtype))
-            inner = getattr(part, "inner_state", None)
-            return part if inner is None else part._replace(inner_state=over(inner))
+        if isinstance(part, optax.ScaleByScheduleState):
+            return counted(part)
+        if isinstance(part, optax.InjectStatefulHyperparamsState):
+            schedules = part.hyperparams_states.items()
+            return counted(part)._replace(
+                inner_state=over(part.inner_state),
+                hyperparams_states={name: counted(state) for name, state in schedules},
+            )
         if not isinstance(part, ScaleByRuleState):
             return part
-        filled = part._replace(count=jnp.asarray(count, part.count.dtype))
+        filled = counted(part)
         for ours, theirs in _NAMES.items():
             old = getattr(part, ours)
             if old is not None:
@@ -106,8 +120,8 @@ def to_torch(
             arrays = _write(tree, ours, part, convert, len(names))
             for i, name in names.items():
                 if arrays.get(name) is not None:
-                    new[i][theirs] = torch.from_numpy(np.array(arrays[name]))  # pyright: ignore
-        for i, name in names.items():
+                    new[i][theirs] = torch.from_numpy(np.array(arrays[name]))
+        for i in new:
             if "exp_avg" in new[i]:
                 new[i].setdefault("step", torch.tensor(float(part.count)))
     missing = [names[i] for i, values in new.items() if not values]

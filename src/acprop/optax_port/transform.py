@@ -10,6 +10,11 @@ Everything is computed in the type of the state: float32, or float64 for float64
 parameters. What goes out has the type of the gradient that came in.
 """
 
+# jax and optax are typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
+# pyright: reportMissingTypeStubs=false
+
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -36,7 +41,8 @@ class ScaleByRuleState(NamedTuple):
     momentum: M, the running mean of directions, or None.
     """
 
-    count: Array
+    # optax's name, which happens to be that of a method of tuples too
+    count: Array  # pyright: ignore[reportIncompatibleMethodOverride]
     mu: Tree
     nu: Tree
     nu_max: Tree | None
@@ -86,7 +92,9 @@ def scale_by_rule(
         convention=fine_print,
         b1=_checked(checks.decay, "b1", b1),
         b2=_checked(checks.decay, "b2", b2),
-        eps=fine_print.eps if eps is None else _checked(checks.not_negative, "eps", eps),
+        eps=fine_print.eps
+        if eps is None
+        else _checked(checks.not_negative, "eps", eps),
         amsgrad=checks.flag("amsgrad", amsgrad),
         clip=fine_print.clip if _is_word(clip, "convention") else _clip(clip),
         momentum=None
@@ -104,7 +112,8 @@ def scale_by_rule(
         del params
         return _step(updates, state, h)
 
-    return optax.GradientTransformation(init, update)  # pyright: ignore
+    # optax's own types know no NamedTuple for a state.
+    return optax.GradientTransformation(init, update)  # pyright: ignore[reportArgumentType]
 
 
 def _checked(check: Any, name: str, value: Any) -> Any:
@@ -171,7 +180,7 @@ class Leaf(NamedTuple):
 def _step(
     updates: Tree, state: ScaleByRuleState, h: Numbers
 ) -> tuple[Tree, ScaleByRuleState]:
-    count = optax.safe_increment(state.count)  # pyright: ignore
+    count = jnp.asarray(optax.safe_increment(state.count))
     grads, shape = jax.tree.flatten(updates)
     trees = (state.mu, state.nu, state.nu_max, state.past, state.momentum)
     columns = [
@@ -188,7 +197,7 @@ def _step(
         None if tree is None else shape.unflatten([leaf[i] for leaf in leaves])
         for i, tree in enumerate(trees)
     ]
-    return shape.unflatten(directions), ScaleByRuleState(count, *moved)  # type: ignore[arg-type]
+    return shape.unflatten(directions), ScaleByRuleState(count, *moved)
 
 
 def _advance(leaf: Leaf, grad: Array, count: Array, h: Numbers) -> tuple[Array, Leaf]:
@@ -228,9 +237,7 @@ def _observe(leaf: Leaf, g: Array, t: Array, h: Numbers) -> Leaf:
     return leaf._replace(m=m, s=s)
 
 
-def _descend(
-    leaf: Leaf, window: Array, t: Array, h: Numbers
-) -> tuple[Array, Leaf]:
+def _descend(leaf: Leaf, window: Array, t: Array, h: Numbers) -> tuple[Array, Leaf]:
     """Divide the numerator by the root of what s has seen so far."""
     n = _numerator(leaf.m, window, t, h)
     k = jnp.maximum(t - h.rule.delay, 0)
@@ -248,7 +255,7 @@ def _descend(
     if h.clip is not None:
         bound = t**0.25 if isinstance(h.clip, str) else h.clip
         u = jnp.clip(u, -bound, bound)
-    if h.momentum is not None:
+    if h.momentum is not None and leaf.M is not None:
         u = h.momentum * leaf.M + (1 - h.momentum) * u
         leaf = leaf._replace(M=u)
     return u, leaf._replace(top=top)
