@@ -187,7 +187,7 @@ class FamilyOptimizer(Optimizer):
         """
         # What an option asks for is made when it is first asked for, and what none asks
         # for any more is not handed on: options may change between steps.
-        columns = {
+        columns: dict[str, list[Any]] = {
             "step": steps,
             "max_exp_avg_sq": max_exp_avg_sqs,
             "past": pasts,
@@ -307,14 +307,29 @@ class FamilyOptimizer(Optimizer):
 
         return run
 
+    @torch.no_grad()
+    def step_one(self, i: int, j: int) -> None:
+        """Step parameter j of group i alone; what `release_gradients` calls.
+
+        Hooks of the whole step are not run.
+        """
+        group = self.param_groups[i]
+        self._check_dense(i, j)
+        if group["error_if_nonfinite"]:
+            self._check_finite(i, j)
+        alone = {**group, "params": [group["params"][j]]}
+        h = step_options_of(alone)
+        for kernel, items in share_out(alone, self._items(alone), h):
+            kernel(items, h)
+
     def _items(self, group: Group) -> list[ParamWithState]:
         # All but the place in a sharded tensor, which only a kernel asks for.
         fields: list[list[Any]] = [[] for _ in ParamWithState._fields[:-1]]
         self._init_group(group, *fields)
         return [ParamWithState(*values) for values in zip(*fields, strict=True)]
 
-    def _check_dense(self, i: int) -> None:
-        for name, grad in self._gradients(i):
+    def _check_dense(self, i: int, *only: int) -> None:
+        for name, grad in self._gradients(i, *only):
             if grad.layout != torch.strided:
                 raise RuntimeError(
                     f"the gradient of {name} must be dense, got {grad.layout}; pass "
@@ -322,8 +337,8 @@ class FamilyOptimizer(Optimizer):
                     "torch.optim.SparseAdam"
                 )
 
-    def _check_finite(self, i: int) -> None:
-        for name, grad in self._gradients(i):
+    def _check_finite(self, i: int, *only: int) -> None:
+        for name, grad in self._gradients(i, *only):
             if not bool(grad.isfinite().all()):
                 raise RuntimeError(
                     f"the gradient of {name} must be finite, got "
@@ -331,13 +346,14 @@ class FamilyOptimizer(Optimizer):
                     "or infinite; nothing was changed, so the step can be skipped"
                 )
 
-    def _gradients(self, i: int) -> Iterator[tuple[str, Tensor]]:
+    def _gradients(self, i: int, *only: int) -> Iterator[tuple[str, Tensor]]:
         group = self.param_groups[i]
         names = group.get("param_names")
-        for j, param in enumerate(group["params"]):
-            if param.grad is not None:
+        for j in only or range(len(group["params"])):
+            grad = group["params"][j].grad
+            if grad is not None:
                 name = f"{names[j]!r}" if names else f"parameter {j} of group {i}"
-                yield name, param.grad
+                yield name, grad
 
 
 # Note [Types of loaded state]

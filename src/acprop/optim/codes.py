@@ -57,13 +57,14 @@ def pays(param: Tensor) -> bool:
 
 def zeros(param: Tensor, dtype: torch.dtype) -> Codes:
     """The codes of a state that has seen nothing, sharded as the parameter is."""
-    placements = getattr(param, "placements", None)
+    given: Any = param
+    placements: Any = getattr(param, "placements", None)
     if placements is not None and any(p.is_shard() and p.dim != 0 for p in placements):
         raise RuntimeError(
             f"small_state must be False for a parameter that is not sharded by rows, "
             f"got placements {placements}; a block must not be on two ranks"
         )
-    local: Any = param if placements is None else param.to_local()  # type: ignore[attr-defined]
+    local: Tensor = param if placements is None else given.to_local()
     n_rows, columns = rows(local.shape)
     wide = torch.promote_types(torch.float32, local.dtype)
     code = torch.zeros(local.shape, dtype=dtype, device=local.device)
@@ -75,7 +76,7 @@ def zeros(param: Tensor, dtype: torch.dtype) -> Codes:
     def sharded(piece: Tensor, shape: Any) -> Tensor:
         stride = torch.empty(shape, device="meta").stride()
         return DTensor.from_local(
-            piece, param.device_mesh, placements, shape=shape, stride=stride
+            piece, given.device_mesh, placements, shape=shape, stride=stride
         )
 
     whole = torch.Size((param.shape[0], n_blocks(columns)))
