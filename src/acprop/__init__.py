@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Box,
         RMSprop,
         param_groups,
+        release_gradients,
     )
     from acprop.rule import AUTHORS, GUARDED, OPTAX, PAPER, Convention, Rule
 
@@ -33,6 +34,7 @@ _HOME = {
     "Box": "optim",
     "RMSprop": "optim",
     "param_groups": "optim",
+    "release_gradients": "optim",
     "AUTHORS": "rule",
     "GUARDED": "rule",
     "OPTAX": "rule",
@@ -56,6 +58,7 @@ __all__ = [
     "RMSprop",
     "Rule",
     "param_groups",
+    "release_gradients",
 ]
 
 

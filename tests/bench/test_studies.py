@@ -31,6 +31,7 @@ DEFAULT = [
 ]
 NMT = ["nmt/de-en", "nmt/en-vi", "nmt/ja-en", "nmt/ro-en"]
 GANS = ["gan/dcgan", "gan/rlgan", "gan/sagan", "gan/sngan"]
+SMALL_STATE = ["small-state/gpt-bytes", "small-state/mnist-mlp"]
 NAMED = [
     *DEFAULT,
     *GANS,
@@ -38,6 +39,7 @@ NAMED = [
     *NMT,
     "rl/dqn-cartpole",
     "rl/dqn-four-rooms",
+    *SMALL_STATE,
     "vision/cifar10-densenet121",
     "vision/cifar10-resnet34",
     "vision/cifar10-vgg11",

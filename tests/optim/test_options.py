@@ -35,6 +35,7 @@ FLAGS = [
     "capturable",
     "differentiable",
     "kahan",
+    "small_state",
     "error_if_nonfinite",
 ]
 
@@ -150,6 +151,25 @@ BAD = [
         TypeError,
         "constraint must be None, a Box or a Ball, got 'box'; "
         "for example acprop.Box(-1.0, 1.0)",
+    ),
+    (
+        "stochastic_rounding",
+        -1,
+        ValueError,
+        "stochastic_rounding must be 0 or more, got -1",
+    ),
+    (
+        "stochastic_rounding",
+        True,
+        TypeError,
+        "stochastic_rounding must be a whole number, got True",
+    ),
+    (
+        "stochastic_rounding",
+        0,
+        ValueError,
+        "kahan must be False with stochastic_rounding, got True; both mend the same "
+        "rounding",
     ),
     *(
         (name, value, TypeError, f"{name} must be True or False, got {value!r}")

@@ -3,6 +3,7 @@
 from acprop.optim.constraints import Ball, Box
 from acprop.optim.groups import param_groups
 from acprop.optim.optimizers import ACProp, AdaBelief, Adam, AdaShift, RMSprop
+from acprop.optim.release import release_gradients
 
 __all__ = [
     "ACProp",
@@ -13,4 +14,5 @@ __all__ = [
     "Box",
     "RMSprop",
     "param_groups",
+    "release_gradients",
 ]

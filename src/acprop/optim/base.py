@@ -15,7 +15,6 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import (
     ParamsT,
     StateDict,
-    _get_scalar_dtype,  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType]
     _global_optimizer_post_hooks,  # pyright: ignore[reportPrivateUsage]
     _global_optimizer_pre_hooks,  # pyright: ignore[reportPrivateUsage]
     _use_grad_for_differentiable,  # pyright: ignore[reportPrivateUsage]
@@ -26,6 +25,7 @@ from acprop.optim.dispatch import Work, share_out
 from acprop.optim.kernels import native
 from acprop.optim.options import FIELDS, Group, Keywords, checked, resolved
 from acprop.optim.params import HALF, ParamWithState, real, wide_dtype
+from acprop.optim.state import EXACT, WIDE, complete, wanted
 from acprop.optim.step_options import step_options_of
 
 
@@ -82,6 +82,7 @@ class FamilyOptimizer(Optimizer):
             if group.get("clip") is None:  # a bound that was chosen stays
                 group["clip"] = "convention"
             group.setdefault("numerator", "g")
+        group.setdefault("small_state", False)
         if group.pop(_OWN_EPS, False):
             group["eps"] = None
         group.update(resolved({**self.defaults, **group}))
@@ -101,13 +102,14 @@ class FamilyOptimizer(Optimizer):
     def load_state_dict(self, state_dict: StateDict) -> None:
         """Load what `state_dict` returned; see Note [Types of loaded state]."""
         saved: dict[Any, Any] = {}
+        small = [group["small_state"] for group in self.param_groups]
 
         def remember(_: Optimizer, final: StateDict) -> None:
             self._check_saved(final)
             saved.update(final)
 
         def restore(_: Optimizer) -> None:
-            self._restore_types(saved)
+            self._restore(saved, small)
 
         # Registered last and first, so that the user's own hooks see and decide
         # everything: the dict before it is loaded, the state after it was restored.
@@ -127,12 +129,13 @@ class FamilyOptimizer(Optimizer):
             state = saved["state"].get(i)
             if not state:
                 continue
-            if not {"exp_avg", "exp_avg_sq"} <= state.keys():
+            found = {"exp_avg", "exp_avg_code"} & state.keys()
+            if not found or not {"exp_avg_sq", "exp_avg_sq_code"} & state.keys():
                 raise ValueError(
                     f"state_dict must hold exp_avg and exp_avg_sq of parameter {i}, "
                     f"got {', '.join(map(str, state))}; it is of another optimizer"
                 )
-            shape = tuple(real(state["exp_avg"]).shape)
+            shape = tuple(real(state[found.pop()]).shape)
             if shape != tuple(real(param).shape):
                 raise ValueError(
                     f"state_dict must have exp_avg of parameter {i} in the shape of "
@@ -140,15 +143,25 @@ class FamilyOptimizer(Optimizer):
                     "are the parameters in the order in which they were saved?"
                 )
 
-    def _restore_types(self, saved: StateDict) -> None:
+    def _restore(self, saved: StateDict, small: list[bool]) -> None:
+        """See Note [Types of loaded state]; how small it is kept is ours to say."""
         ids = [i for group in saved["param_groups"] for i in group["params"]]
         params = [p for group in self.param_groups for p in group["params"]]
         for i, param in zip(ids, params, strict=True):
-            if (param.dtype in HALF or param.is_complex()) and i in saved["state"]:
-                dtype = wide_dtype(real(param))
-                for name, value in saved["state"][i].items():
-                    if isinstance(value, Tensor) and name in _WIDE:
-                        self.state[param][name] = real(value).to(param.device, dtype)
+            odd = param.dtype in HALF or param.is_complex()
+            for name, value in saved["state"].get(i, {}).items():
+                if not isinstance(value, Tensor):
+                    continue
+                if name in EXACT:
+                    self.state[param][name] = value.to(param.device)
+                elif odd and name in WIDE:
+                    wide = real(value).to(param.device, wide_dtype(real(param)))
+                    self.state[param][name] = wide
+        for group, is_small in zip(self.param_groups, small, strict=True):
+            group["small_state"] = is_small
+            for param in group["params"]:
+                if self.state.get(param):
+                    self._complete_state(param, group)
 
     def _init_group(
         self,
@@ -162,6 +175,10 @@ class FamilyOptimizer(Optimizer):
         pasts: list[Tensor | None],
         momentum_buffers: list[Tensor | None],
         compensations: list[Tensor | None],
+        exp_avg_scales: list[Tensor | None],
+        exp_avg_sq_scales: list[Tensor | None],
+        streams: list[Tensor | None],
+        seeds: list[int | None],
     ) -> None:
         """Append what a step needs, one entry for each parameter with a gradient.
 
@@ -170,65 +187,37 @@ class FamilyOptimizer(Optimizer):
         """
         # What an option asks for is made when it is first asked for, and what none asks
         # for any more is not handed on: options may change between steps.
-        wanted = _wanted_state(group)
+        columns: dict[str, list[Any]] = {
+            "step": steps,
+            "max_exp_avg_sq": max_exp_avg_sqs,
+            "past": pasts,
+            "momentum_buffer": momentum_buffers,
+            "compensation": compensations,
+            "exp_avg_scale": exp_avg_scales,
+            "exp_avg_sq_scale": exp_avg_sq_scales,
+            "stream": streams,
+        }
         for param in group["params"]:
             grad = param.grad
             if grad is None:
                 continue
             state = self.state[param]
-            lost = group["kahan"] and param.dtype in HALF
-            if not wanted <= state.keys() or (lost and "compensation" not in state):
+            names = wanted(group, param)
+            if not names <= state.keys():
                 self._complete_state(param, group)
             params.append(param)
             grads.append(grad)
-            steps.append(state["step"])
-            exp_avgs.append(state["exp_avg"])
-            exp_avg_sqs.append(state["exp_avg_sq"])
-            tops = state["max_exp_avg_sq"] if "max_exp_avg_sq" in wanted else None
-            max_exp_avg_sqs.append(tops)
-            pasts.append(state["past"] if "past" in wanted else None)
-            buffer = state["momentum_buffer"] if "momentum_buffer" in wanted else None
-            momentum_buffers.append(buffer)
-            compensations.append(state.get("compensation") if group["kahan"] else None)
+            coded = "exp_avg_code" in names
+            exp_avgs.append(state["exp_avg_code" if coded else "exp_avg"])
+            exp_avg_sqs.append(state["exp_avg_sq_code" if coded else "exp_avg_sq"])
+            for name, column in columns.items():
+                column.append(state[name] if name in names else None)
+            seeds.append(group["stochastic_rounding"])
 
     def _complete_state(self, param: Tensor, group: Group) -> None:
-        """Make the state of a parameter, or what an older checkpoint lacks of it."""
-        state = self.state[param]
-        value = real(param)
-        dtype = wide_dtype(value)
-
-        def zeros(*shape: int) -> Tensor:
-            return torch.zeros(shape, dtype=dtype, device=param.device)
-
-        def zeros_like_param() -> Tensor:
-            return torch.zeros_like(
-                value, dtype=dtype, memory_format=torch.preserve_format
-            )
-
-        second = zeros if group["reduction"] else zeros_like_param
-        step = state.get("step", 0.0)
-        if not isinstance(step, Tensor):
-            state["step"] = torch.tensor(
-                float(step),
-                dtype=_get_scalar_dtype(),
-                # On the host unless a graph needs it: a launch costs more than an add.
-                device=param.device if group["capturable"] else "cpu",
-            )
-        if "exp_avg" not in state:
-            state["exp_avg"] = zeros_like_param()
-        if "exp_avg_sq" not in state:
-            state["exp_avg_sq"] = second()
-        if group["amsgrad"] and "max_exp_avg_sq" not in state:
-            state["max_exp_avg_sq"] = second()
-        wanted = _wanted_state(group)
-        if "past" in wanted and "past" not in state:
-            state["past"] = torch.stack([zeros_like_param()] * (group["delay"] - 1))
-        if "momentum_buffer" in wanted and "momentum_buffer" not in state:
-            state["momentum_buffer"] = zeros_like_param()
-        if group["kahan"] and param.dtype in HALF and "compensation" not in state:
-            state["compensation"] = torch.zeros_like(
-                param, memory_format=torch.preserve_format
-            )
+        params = (p for group in self.param_groups for p in group["params"])
+        number = next(i for i, p in enumerate(params) if p is param)
+        complete(self.state[param], param, group, number)
 
     @overload
     def step(self, closure: None = None) -> None: ...
@@ -318,13 +307,29 @@ class FamilyOptimizer(Optimizer):
 
         return run
 
+    @torch.no_grad()
+    def step_one(self, i: int, j: int) -> None:
+        """Step parameter j of group i alone; what `release_gradients` calls.
+
+        Hooks of the whole step are not run.
+        """
+        group = self.param_groups[i]
+        self._check_dense(i, j)
+        if group["error_if_nonfinite"]:
+            self._check_finite(i, j)
+        alone = {**group, "params": [group["params"][j]]}
+        h = step_options_of(alone)
+        for kernel, items in share_out(alone, self._items(alone), h):
+            kernel(items, h)
+
     def _items(self, group: Group) -> list[ParamWithState]:
-        fields: tuple[list[Any], ...] = ([], [], [], [], [], [], [], [], [])
+        # All but the place in a sharded tensor, which only a kernel asks for.
+        fields: list[list[Any]] = [[] for _ in ParamWithState._fields[:-1]]
         self._init_group(group, *fields)
         return [ParamWithState(*values) for values in zip(*fields, strict=True)]
 
-    def _check_dense(self, i: int) -> None:
-        for name, grad in self._gradients(i):
+    def _check_dense(self, i: int, *only: int) -> None:
+        for name, grad in self._gradients(i, *only):
             if grad.layout != torch.strided:
                 raise RuntimeError(
                     f"the gradient of {name} must be dense, got {grad.layout}; pass "
@@ -332,8 +337,8 @@ class FamilyOptimizer(Optimizer):
                     "torch.optim.SparseAdam"
                 )
 
-    def _check_finite(self, i: int) -> None:
-        for name, grad in self._gradients(i):
+    def _check_finite(self, i: int, *only: int) -> None:
+        for name, grad in self._gradients(i, *only):
             if not bool(grad.isfinite().all()):
                 raise RuntimeError(
                     f"the gradient of {name} must be finite, got "
@@ -341,13 +346,14 @@ class FamilyOptimizer(Optimizer):
                     "or infinite; nothing was changed, so the step can be skipped"
                 )
 
-    def _gradients(self, i: int) -> Iterator[tuple[str, Tensor]]:
+    def _gradients(self, i: int, *only: int) -> Iterator[tuple[str, Tensor]]:
         group = self.param_groups[i]
         names = group.get("param_names")
-        for j, param in enumerate(group["params"]):
-            if param.grad is not None:
+        for j in only or range(len(group["params"])):
+            grad = group["params"][j].grad
+            if grad is not None:
                 name = f"{names[j]!r}" if names else f"parameter {j} of group {i}"
-                yield name, param.grad
+                yield name, grad
 
 
 # Note [Types of loaded state]
@@ -356,9 +362,6 @@ class FamilyOptimizer(Optimizer):
 # complex parameter it casts nothing: m and s would keep another precision, or stay
 # complex if torch.optim saved them. So the saved values are put back in the type of the
 # arithmetic afterwards.
-_WIDE = frozenset(
-    {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "past", "momentum_buffer"}
-)
 
 # In a checkpoint: ε is the convention's own, whatever stands beside it.
 _OWN_EPS = "eps_is_the_conventions"
@@ -367,18 +370,6 @@ _OWN_EPS = "eps_is_the_conventions"
 def _besides(group: Group, options: Group) -> Group:
     """What a group holds that is no option: its parameters, notes of the user's."""
     return {name: value for name, value in group.items() if name not in options}
-
-
-def _wanted_state(group: Group) -> set[str]:
-    """The names of the state that a group's options ask for in every parameter."""
-    wanted = {"step", "exp_avg", "exp_avg_sq"}
-    if group["amsgrad"]:
-        wanted.add("max_exp_avg_sq")
-    if group["delay"] > 1:
-        wanted.add("past")
-    if group["momentum"] != 0:
-        wanted.add("momentum_buffer")
-    return wanted
 
 
 def _check_capture(optimizer: Optimizer) -> None:

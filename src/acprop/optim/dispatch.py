@@ -12,7 +12,7 @@ from torch.optim.optimizer import (
 )
 
 from acprop import native as library
-from acprop.optim.kernels import blocked, foreach, loop, native
+from acprop.optim.kernels import blocked, foreach, loop, native, small
 from acprop.optim.params import ParamWithState, local
 from acprop.optim.step_options import StepOptions
 
@@ -39,13 +39,17 @@ def share_out(
 ) -> list[Work]:
     """Decide; nothing moves yet. RuntimeError if fused=True is impossible."""
     if torch.compiler.is_compiling():
-        return [Work(foreach.update if group["foreach"] else loop.update, items)]
+        coded, items = _coded(items)
+        kernel = foreach.update if group["foreach"] else loop.update
+        both = [Work(small.update, coded), Work(kernel, items)]
+        return [work for work in both if work.items]
     if not h.differentiable and h.rule.reduction is None and h.constraint is None:
         items = [local(item) for item in items]
-    work: list[Work] = []
+    coded, items = _coded(items)
+    work = [Work(small.update, coded)] if coded else []
     if group["fused"] or (group["fused"] is None and group["foreach"] is None):
         taken, items = _for_native(group, items, h)
-        work = [Work(native.update, taken)] if taken else []
+        work += [Work(native.update, taken)] if taken else []
     if not items:
         return work
     if h.differentiable or group["foreach"] is False:
@@ -55,6 +59,14 @@ def share_out(
     else:
         kernel = blocked.update
     return [*work, Work(kernel, items)]
+
+
+def _coded(
+    items: list[ParamWithState],
+) -> tuple[list[ParamWithState], list[ParamWithState]]:
+    """What has 8-bit state, and the rest."""
+    coded = [item for item in items if item.exp_avg_scale is not None]
+    return coded, [item for item in items if item.exp_avg_scale is None]
 
 
 def _for_native(

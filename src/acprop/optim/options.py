@@ -119,6 +119,11 @@ def _kernel(name: str, value: Any) -> bool | None:
         raise TypeError(f"{name} must be None, True or False, got {value!r}") from error
 
 
+def _seed(name: str, value: Any) -> int | None:
+    value = _python(value)
+    return None if value is None else checks.whole(name, value, least=0)
+
+
 def _of_rule(_: str, value: Any) -> Any:
     return _python(value)  # `Rule` itself looks at all four together
 
@@ -231,6 +236,18 @@ class Options:
         "carry along what half-precision parameters lose in rounding, so that updates "
         "below their resolution add up; one more buffer of their type.",
     )
+    stochastic_rounding: int | None = option(
+        None,
+        _seed,
+        "a seed: round bfloat16 parameters at random, up or down so that it is right "
+        "on average, and keep no compensation; needs kahan=False. None does not.",
+    )
+    small_state: bool = option(
+        False,
+        _flag,
+        "keep m and s of matrices and larger tensors in 8 bits per element: 2.1 bytes "
+        "per parameter instead of 8; docs/small-state.md.",
+    )
     error_if_nonfinite: bool = option(
         False,
         _flag,
@@ -259,6 +276,8 @@ class Keywords(TypedDict, total=False):
     capturable: bool
     differentiable: bool
     kahan: bool
+    stochastic_rounding: int | None
+    small_state: bool
     error_if_nonfinite: bool
 
 
@@ -308,9 +327,31 @@ def _check_together(group: Group) -> None:
             "foreach must be None or False with differentiable=True, got True; "
             "torch's list operations do not support autograd"
         )
+    if group["stochastic_rounding"] is not None and group["kahan"]:
+        raise ValueError(
+            "kahan must be False with stochastic_rounding, got True; both mend the "
+            "same rounding"
+        )
+    if group["small_state"]:
+        _check_small(group)
     numbers = {"betas[0]": group["betas"][0], "betas[1]": group["betas"][1]}
     for name, value in {**numbers, "weight_decay": group["weight_decay"]}.items():
         if isinstance(value, Tensor) and not group["differentiable"]:
             raise TypeError(
                 f"{name} must be a number unless differentiable=True, got a tensor"
+            )
+
+
+def _check_small(group: Group) -> None:
+    """8-bit state is advanced in blocks, one step behind at most."""
+    for name, plain in {
+        "delay": group["delay"] in (0, 1),
+        "reduction": group["reduction"] is None,
+        "constraint": group["constraint"] is None,
+        "differentiable": not group["differentiable"],
+        "fused": not group["fused"],
+    }.items():
+        if not plain:
+            raise ValueError(
+                f"small_state must be False with {name}={group[name]!r}, got True"
             )

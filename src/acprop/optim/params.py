@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from acprop.optim import dither
+
 
 class ParamWithState(NamedTuple):
     """One parameter that has a gradient, and its state.
@@ -12,6 +14,10 @@ class ParamWithState(NamedTuple):
     past: the newest delay - 1 gradients, oldest first; zeros where none came yet.
     momentum_buffer: M, the running mean of normalised gradients.
     compensation: what rounding a half-precision parameter lost, see Note [Kahan].
+    exp_avg_scale, exp_avg_sq_scale: where m and s are 8-bit codes, see `codes`.
+    stream: the number of the parameter among the random ones, see `dither`.
+    seed: of stochastic rounding; None rounds to the nearest.
+    offset: the number of the first element in the whole tensor.
     """
 
     param: Tensor
@@ -23,6 +29,11 @@ class ParamWithState(NamedTuple):
     past: Tensor | None
     momentum_buffer: Tensor | None
     compensation: Tensor | None
+    exp_avg_scale: Tensor | None = None
+    exp_avg_sq_scale: Tensor | None = None
+    stream: Tensor | None = None
+    seed: int | None = None
+    offset: int = 0
 
 
 # Note [Kahan]
@@ -63,9 +74,32 @@ def read_param(item: ParamWithState) -> Tensor:
 def write_param(item: ParamWithState, x: Tensor) -> None:
     """The way back of `read_param`."""
     param = real(item.param)
+    if item.seed is not None and param.dtype == torch.bfloat16:
+        x = _rounded_at_random(item, x)
     param.copy_(x)
     if item.compensation is not None:
         item.compensation.copy_(x - param.to(x.dtype))
+
+
+# Note [Stochastic rounding]
+# A bfloat16 is the upper half of a float32. Random bits added to the lower half carry
+# into the upper one with the probability that rounds rightly on average.
+
+
+def _rounded_at_random(item: ParamWithState, x: Tensor) -> Tensor:
+    assert item.stream is not None
+    assert item.seed is not None
+    shard: Any = x
+    place = item.offset
+    if hasattr(x, "placements"):
+        shard, place = shard.to_local(), dither.offset_of(x)
+    near: Tensor = shard
+    # Not the key that dithers codes of the same parameter.
+    key = dither.key(item.step, item.stream, item.seed + 1)
+    random = (dither.bits(near, key, place) & 0xFFFF).to(torch.int32)
+    carried = ((near.view(torch.int32) + random) & -0x10000).view(torch.float32)
+    near.copy_(torch.where(near.isfinite(), carried, near))
+    return x
 
 
 def running(item: ParamWithState) -> tuple[Tensor | None, ...]:
@@ -78,15 +112,21 @@ def local(item: ParamWithState) -> ParamWithState:
 
     What is done element by element needs nothing of the other ranks.
     """
-    tensors: list[Any] = [t for t in item if t is not None and t is not item.step]
+    tensors: list[Any] = [
+        value
+        for name, value in item._asdict().items()
+        if isinstance(value, Tensor) and name not in ("step", "stream")
+    ]
     if item.past is not None or not all(hasattr(t, "placements") for t in tensors):
         return item
     if len({(t.device_mesh, tuple(t.placements)) for t in tensors}) != 1:
         return item
     everything: list[Any] = list(item)
-    return ParamWithState(
+    shards = ParamWithState(
         *(t.to_local() if hasattr(t, "placements") else t for t in everything)
     )
+    needed = item.stream is not None
+    return shards._replace(offset=dither.offset_of(item.param)) if needed else shards
 
 
 def is_plain(item: ParamWithState) -> bool:
@@ -95,11 +135,12 @@ def is_plain(item: ParamWithState) -> bool:
     Not of a subclass such as DTensor, whose memory is elsewhere or nowhere, and not
     one of torch's lazy forms: zeros without storage, a pending negation.
     """
-    param, grad, step, *state = item
+    param, grad = item.param, item.grad
+    state = [t for t in item[2:] if isinstance(t, Tensor)]
     return (
         type(param) in (Tensor, torch.nn.Parameter)
         and type(grad) is Tensor
-        and all(type(t) is Tensor for t in (step, *state) if t is not None)
+        and all(type(t) is Tensor for t in state)
         and not (param.is_neg() or grad.is_neg() or grad._is_zerotensor())  # pyright: ignore
     )
 

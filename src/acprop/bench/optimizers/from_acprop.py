@@ -45,6 +45,7 @@ FROM_ACPROP = (
             numerator="convention",
             momentum=0.0,
             clip="convention",
+            small_state=False,
         ),
         grid=PAPER_ADAPTIVE,
         grid_from=PAPER,

@@ -125,5 +125,6 @@ _CHECKS: dict[str, Check] = {
     "nesterov": checks.flag,
     "amsgrad": checks.flag,
     "clipped": checks.flag,
+    "small_state": checks.flag,
     "rebound": _one_of("constant", "belief"),
 }

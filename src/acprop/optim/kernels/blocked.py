@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from acprop.optim.kernels import loop
 from acprop.optim.params import ParamWithState, is_dense_alike, is_plain
@@ -47,12 +48,11 @@ def _blocks(item: ParamWithState) -> Iterator[ParamWithState]:
     """Slots of a block each, as views in the order of memory."""
     n = item.param.numel()
     # In one dimension whatever the layout: all are laid out alike.
-    flat = [
-        None
-        if value is None or name in ("step", "past")
-        else torch.as_strided(value, (n,), (1,))
+    flat: dict[str, Any] = {
+        name: torch.as_strided(value, (n,), (1,))
         for name, value in item._asdict().items()
-    ]
+        if isinstance(value, Tensor) and name not in ("step", "stream")
+    }
     for start in range(0, n, BLOCK):
-        cut: list[Any] = [v if v is None else v[start : start + BLOCK] for v in flat]
-        yield ParamWithState(*cut)
+        cut = {name: value[start : start + BLOCK] for name, value in flat.items()}
+        yield item._replace(**cut, offset=item.offset + start)

@@ -52,6 +52,10 @@ def obstacle(item: ParamWithState) -> str | None:
     if param.device.type != "cpu" or not is_plain(item):
         kinds = f"{type(param).__name__} on {param.device}, {type(grad).__name__}"
         return f"it needs plain tensors on the CPU, got {kinds}"
+    if item.exp_avg_scale is not None:
+        return "it needs state as numbers, got 8-bit codes"
+    if item.seed is not None:
+        return "it rounds to the nearest, got stochastic_rounding"
     if param.dtype not in _CODES:
         return f"it needs real floating-point parameters, got {param.dtype}"
     if grad.dtype != param.dtype:
@@ -153,6 +157,19 @@ class GroupPlan:
 _OPTIONS = itemgetter(*(name for name in FIELDS if name != "lr"))
 
 
+# What C is told the addresses of.
+_COLUMNS = (
+    "param",
+    "grad",
+    "step",
+    "exp_avg",
+    "exp_avg_sq",
+    "max_exp_avg_sq",
+    "momentum_buffer",
+    "compensation",
+)
+
+
 class Plan:
     """Tensors of one type without an `obstacle`, with their addresses.
 
@@ -172,9 +189,9 @@ class Plan:
         self._odd = [i for i, p in enumerate(self.params) if not p.is_contiguous()]
         self._strides = [self.params[i].stride() for i in self._odd]
         columns: dict[str, list[int]] = {}
-        for name in ParamWithState._fields:
+        for name in _COLUMNS:
             tensors = [getattr(item, name) for item in items]
-            if name != "past" and any(t is not None for t in tensors):
+            if any(t is not None for t in tensors):
                 columns[name] = [0 if t is None else t.data_ptr() for t in tensors]
         self._param = columns.pop("param")
         # Which parameter's state has which address; a tensor without one has a 0.

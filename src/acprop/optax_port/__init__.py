@@ -1,0 +1,41 @@
+"""The family for JAX, as optax gradient transformations.
+
+    tx = optax_port.acprop(learning_rate=1e-3)
+    state = tx.init(params)
+    updates, state = tx.update(grads, state, params)
+    params = optax.apply_updates(params, updates)
+
+All of it may be jitted, mapped over, sharded, masked and put in a chain.
+"""
+
+from acprop.optax_port.optimizers import (
+    acprop,
+    adabelief,
+    adam,
+    adashift,
+    rmsprop,
+    scale_by_acprop,
+    scale_by_adabelief,
+    scale_by_adam,
+    scale_by_adashift,
+    scale_by_rmsprop,
+)
+from acprop.optax_port.torch_state import from_torch, to_torch
+from acprop.optax_port.transform import ScaleByRuleState, scale_by_rule
+
+__all__ = [
+    "ScaleByRuleState",
+    "acprop",
+    "adabelief",
+    "adam",
+    "adashift",
+    "from_torch",
+    "rmsprop",
+    "scale_by_acprop",
+    "scale_by_adabelief",
+    "scale_by_adam",
+    "scale_by_adashift",
+    "scale_by_rmsprop",
+    "scale_by_rule",
+    "to_torch",
+]

@@ -1,0 +1,305 @@
+"""One step of any rule, as one optax transformation from gradients to directions.
+
+Letters of the paper; `reference.step` is the long form of the same lines:
+
+    m, s   hear of g; for a delay only after they were divided by
+    u      = n / (√(ŝ + ε inside) + ε outside), within ±c_t
+    M      = μ·M + (1 - μ)·u, if there is a momentum
+
+Everything is computed in the type of the state: float32, or float64 for float64
+parameters. What goes out has the type of the gradient that came in.
+"""
+
+# jax and optax are typed in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
+# pyright: reportMissingTypeStubs=false
+
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+
+from acprop import checks
+from acprop import rule as rules
+from acprop.rule import Clip, Convention, PlainConvention, Rule
+
+# A tree of arrays; jax has no narrower name for it.
+Tree = Any
+# A number, or an array where optax.inject_hyperparams makes one of it.
+Number = float | Array
+
+
+class ScaleByRuleState(NamedTuple):
+    """What one step hands to the next, in optax's names; trees are like params.
+
+    mu, nu: m and s. With a reduction each leaf of nu is one number.
+    nu_max: AMSGrad's running maximum, or None.
+    past: the newest delay - 1 gradients along a first axis, oldest first, or None.
+    momentum: M, the running mean of directions, or None.
+    """
+
+    # optax's name, which happens to be that of a method of tuples too
+    count: Array  # pyright: ignore[reportIncompatibleMethodOverride]
+    mu: Tree
+    nu: Tree
+    nu_max: Tree | None
+    past: Tree | None
+    momentum: Tree | None
+
+
+class Numbers(NamedTuple):
+    """The options of a transformation, checked and resolved."""
+
+    rule: Rule
+    convention: Convention
+    b1: Number
+    b2: Number
+    eps: Number
+    amsgrad: bool
+    clip: Clip | Array
+    momentum: Number | None
+
+
+def scale_by_rule(
+    rule: Rule,
+    convention: Convention | PlainConvention = "guarded",
+    *,
+    b1: Number = 0.9,
+    b2: Number = 0.999,
+    eps: Number | None = None,
+    amsgrad: bool = False,
+    clip: Clip | Array | Literal["convention"] = "convention",
+    momentum: Number | None = None,
+) -> optax.GradientTransformation:
+    """Turn gradients into directions by any rule of the family, in any convention.
+
+    Args:
+        rule: a member of the family, from `acprop.rule` or of your own.
+        convention: "guarded", "paper", "authors", "optax", "torch", "torch-rmsprop",
+            or a `Convention` of your own.
+        eps: ε; None takes the convention's own.
+        amsgrad: divide by the largest root so far.
+        clip: bound on each element of the direction: a number, "t**0.25", None for
+            none, or "convention".
+        momentum: μ of a running mean of directions; None is none.
+    """
+    fine_print = rules.convention(convention)
+    h = Numbers(
+        rule=rule,
+        convention=fine_print,
+        b1=_checked(checks.decay, "b1", b1),
+        b2=_checked(checks.decay, "b2", b2),
+        eps=fine_print.eps
+        if eps is None
+        else _checked(checks.not_negative, "eps", eps),
+        amsgrad=checks.flag("amsgrad", amsgrad),
+        clip=fine_print.clip if _is_word(clip, "convention") else _clip(clip),
+        momentum=None
+        if momentum is None
+        else _checked(checks.decay, "momentum", momentum),
+    )
+
+    def init(params: Tree) -> ScaleByRuleState:
+        _check_real(params)
+        return _zeros(params, h)
+
+    def update(
+        updates: Tree, state: ScaleByRuleState, params: Tree | None = None
+    ) -> tuple[Tree, ScaleByRuleState]:
+        del params
+        return _step(updates, state, h)
+
+    # optax's own types know no NamedTuple for a state.
+    return optax.GradientTransformation(init, update)  # pyright: ignore[reportArgumentType]
+
+
+def _checked(check: Any, name: str, value: Any) -> Any:
+    """What is a number is checked at the door; an array may not be known yet."""
+    return value if isinstance(value, jax.Array) else check(name, value)
+
+
+def _is_word(value: Any, word: str) -> bool:
+    return isinstance(value, str) and value == word
+
+
+def _clip(value: Any) -> Any:
+    if not isinstance(value, jax.Array):
+        rules.check_clip("clip", value)
+    return value
+
+
+def _check_real(params: Tree) -> None:
+    for leaf in jax.tree.leaves(params):
+        if jnp.iscomplexobj(leaf):
+            raise TypeError(
+                f"params must be real, got {jnp.asarray(leaf).dtype}; wrap the "
+                "transformation in optax.contrib.split_real_and_imaginary"
+            )
+
+
+def _wide(leaf: Any) -> Any:
+    """The type of state and arithmetic: in bfloat16 a β2 of 0.999 would be 1."""
+    return jnp.promote_types(jnp.float32, leaf.dtype)
+
+
+def _zeros(params: Tree, h: Numbers) -> ScaleByRuleState:
+    def like(*axes: int) -> Tree:
+        return jax.tree.map(lambda p: jnp.zeros((*axes, *p.shape), _wide(p)), params)
+
+    def second() -> Tree:
+        if h.rule.reduction is None:
+            return like()
+        return jax.tree.map(lambda p: jnp.zeros((), _wide(p)), params)
+
+    return ScaleByRuleState(
+        count=jnp.zeros((), jnp.int32),
+        mu=like(),
+        nu=second(),
+        nu_max=second() if h.amsgrad else None,
+        past=like(h.rule.delay - 1) if h.rule.delay > 1 else None,
+        momentum=like() if h.momentum is not None else None,
+    )
+
+
+# ---- one step -----------------------------------------------------------------------
+
+
+class Leaf(NamedTuple):
+    """One array of each tree of the state; the letters of the reference."""
+
+    m: Array
+    s: Array
+    top: Array | None
+    past: Array | None
+    M: Array | None
+
+
+def _step(
+    updates: Tree, state: ScaleByRuleState, h: Numbers
+) -> tuple[Tree, ScaleByRuleState]:
+    count = jnp.asarray(optax.safe_increment(state.count))
+    grads, shape = jax.tree.flatten(updates)
+    trees = (state.mu, state.nu, state.nu_max, state.past, state.momentum)
+    columns = [
+        [None] * len(grads) if tree is None else shape.flatten_up_to(tree)
+        for tree in trees
+    ]
+    directions: list[Array] = []
+    leaves: list[Leaf] = []
+    for grad, *values in zip(grads, *columns, strict=True):
+        direction, leaf = _advance(Leaf(*values), grad, count, h)
+        directions.append(direction.astype(grad.dtype))
+        leaves.append(leaf)
+    moved = [
+        None if tree is None else shape.unflatten([leaf[i] for leaf in leaves])
+        for i, tree in enumerate(trees)
+    ]
+    return shape.unflatten(directions), ScaleByRuleState(count, *moved)
+
+
+def _advance(leaf: Leaf, grad: Array, count: Array, h: Numbers) -> tuple[Array, Leaf]:
+    """The direction of one array. The order of the two calls is the delay."""
+    dtype = leaf.m.dtype
+    g, t = grad.astype(dtype), count.astype(dtype)
+    h = h._replace(
+        b1=_in(h.b1, dtype),
+        b2=_in(h.b2, dtype),
+        eps=_in(h.eps, dtype),
+        clip=h.clip if isinstance(h.clip, str) else _in(h.clip, dtype),
+        momentum=_in(h.momentum, dtype),
+    )
+    if h.rule.delay == 0:
+        return _descend(_observe(leaf, g, t, h), g[None], t, h)
+    window = g[None] if leaf.past is None else jnp.concatenate([leaf.past, g[None]])
+    direction, leaf = _descend(leaf, window, t, h)
+    leaf = _observe(leaf, window[0], t, h)
+    return direction, leaf if leaf.past is None else leaf._replace(past=window[1:])
+
+
+def _in(value: Any, dtype: Any) -> Any:
+    """An array in the type of the arithmetic; numbers adapt by themselves."""
+    return value.astype(dtype) if isinstance(value, jax.Array) else value
+
+
+def _observe(leaf: Leaf, g: Array, t: Array, h: Numbers) -> Leaf:
+    """Let m and s hear of one gradient; before the window is full it is a 0."""
+    m = h.b1 * leaf.m + (1 - h.b1) * g
+    mean = m if h.convention.residual == "current" else leaf.m
+    r2 = jnp.square(g - mean if h.rule.centered else g)
+    if h.rule.reduction is not None:
+        r2 = jnp.max(r2) if h.rule.reduction == "max" else jnp.mean(r2)
+    s = h.b2 * leaf.s + (1 - h.b2) * r2
+    if h.convention.eps_placement == "accumulated":
+        s = jnp.where(t >= h.rule.delay, s + h.eps, s)
+    return leaf._replace(m=m, s=s)
+
+
+def _descend(leaf: Leaf, window: Array, t: Array, h: Numbers) -> tuple[Array, Leaf]:
+    """Divide the numerator by the root of what s has seen so far."""
+    n = _numerator(leaf.m, window, t, h)
+    k = jnp.maximum(t - h.rule.delay, 0)
+    unseen = k == 0
+    radicand, top = _radicand(leaf, k, h)
+    inside = h.convention.eps_placement == "inside"
+    denominator = _root(radicand) + (0.0 if inside else h.eps)
+    if h.convention.first_step == "one":
+        denominator = jnp.where(unseen, 1.0 if inside else 1.0 + h.eps, denominator)
+    u = n / denominator
+    if h.convention.first_step == "sgd":
+        u = jnp.where(unseen, n, u)
+    if h.convention.clip is not None:
+        u = jnp.where(n == 0, 0.0, u)
+    if h.clip is not None:
+        bound = t**0.25 if isinstance(h.clip, str) else h.clip
+        u = jnp.clip(u, -bound, bound)
+    if h.momentum is not None and leaf.M is not None:
+        u = h.momentum * leaf.M + (1 - h.momentum) * u
+        leaf = leaf._replace(M=u)
+    return u, leaf._replace(top=top)
+
+
+def _numerator(m: Array, window: Array, t: Array, h: Numbers) -> Array:
+    if h.rule.numerator == "m":
+        if h.rule.delay:  # m has not heard of the window yet
+            for g in window:
+                m = h.b1 * m + (1 - h.b1) * g
+        return m / _one_minus_power(h.b1, t) if h.convention.bias_correction else m
+    if len(window) == 1:
+        return window[0]
+    total = window[0]
+    for g in window[1:]:
+        total = h.b1 * total + g
+    n_seen = jnp.minimum(t, h.rule.delay)
+    return total * (1 - h.b1) / _one_minus_power(h.b1, n_seen)
+
+
+def _radicand(leaf: Leaf, k: Array, h: Numbers) -> tuple[Array, Array | None]:
+    """What stands under the root, and AMSGrad's running maximum."""
+    s, top = leaf.s, leaf.top
+    if top is not None and h.convention.amsgrad == "raw":
+        s = top = jnp.maximum(top, s)
+    if h.convention.bias_correction:
+        s = s / jnp.where(k == 0, 1.0, _one_minus_power(h.b2, jnp.maximum(k, 1)))
+    if h.convention.eps_placement == "inside":
+        s = s + h.eps
+    if top is not None and h.convention.amsgrad == "corrected":
+        s = jnp.maximum(top, s)
+        # Where nothing was seen yet the radicand is no measurement to remember.
+        top = jnp.where(k == 0, top, s)
+    return s, top
+
+
+def _root(radicand: Array) -> Array:
+    """√, with a slope of 0 at 0: the true one is infinite, and meta-learning asks."""
+    seen = radicand > 0
+    return jnp.where(seen, jnp.sqrt(jnp.where(seen, radicand, 1.0)), 0.0)
+
+
+def _one_minus_power(beta: Number, t: Array) -> Array:
+    """1 - β^t for t ≥ 1; by expm1, because in float32 1 - 0.999^1 cancels."""
+    beta = jnp.asarray(beta, t.dtype)
+    exponent = t * jnp.log(jnp.where(beta > 0, beta, 1.0))
+    return jnp.where(beta > 0, -jnp.expm1(exponent), 1.0)

@@ -1,0 +1,64 @@
+"""Random bits without a generator: a function of seed, parameter, step and element.
+
+There is no state to save, so a resumed run draws what the uninterrupted one would. A
+shard draws what the whole tensor would at its place.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_MASK = 0xFFFFFFFF
+
+
+def key(step: Tensor, stream: Tensor, seed: int = 0) -> Tensor:
+    """What the elements of one parameter have in common at one step."""
+    first = _mixed(_mixed(stream) + seed)
+    if step.device == stream.device or torch.compiler.is_compiling():
+        t = step.to(device=stream.device, dtype=torch.int64)
+    else:
+        t = int(step)  # of the host, where nothing has to be waited for
+    return _mixed(first + t)
+
+
+def bits(like: Tensor, key: Tensor, offset: int = 0) -> Tensor:
+    """32 random bits for each element, as int64.
+
+    offset: the number of the first element in the whole tensor.
+    """
+    n = like.numel()
+    numbers = torch.arange(offset, offset + n, device=like.device, dtype=torch.int64)
+    return _mixed(numbers ^ key).view(like.shape)
+
+
+def uniform(sixteen: Tensor, dtype: torch.dtype) -> Tensor:
+    """16 bits as a number in (0, 1), in the middle of its interval."""
+    return (sixteen.to(dtype) + 0.5) * 2.0**-16
+
+
+def _mixed(x: Tensor) -> Tensor:
+    """A hash of 32 bits; the factors are below 2³¹, so that int64 does not overflow."""
+    x = x & _MASK
+    x = ((x ^ (x >> 15)) * 0x2C1B3C6D) & _MASK
+    x = ((x ^ (x >> 12)) * 0x297A2D39) & _MASK
+    return x ^ (x >> 15)
+
+
+def offset_of(param: Any) -> int:
+    """The number of this rank's first element, where the tensor is sharded by rows."""
+    placements = getattr(param, "placements", None)
+    if placements is None:
+        return 0
+    # Only reached with a DTensor in hand, so the import costs nothing new.
+    from torch.distributed.tensor._utils import (
+        compute_local_shape_and_global_offset,
+    )
+
+    _, starts = compute_local_shape_and_global_offset(
+        param.shape, param.device_mesh, placements
+    )
+    number = 0
+    for start, size in zip(starts, param.shape, strict=True):
+        number = number * size + start
+    return number

@@ -1,0 +1,88 @@
+"""8-bit state: some rows at a time are decoded, advanced and encoded again.
+
+The arithmetic is the loop kernel's. What it needs in full precision are a few rows, so
+that the memory saved on state is not spent on temporaries.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from acprop.optim import dither
+from acprop.optim.codes import (
+    BLOCK,
+    Codes,
+    decode_mean,
+    decode_surprise,
+    encode_mean,
+    encode_surprise,
+    rows,
+)
+from acprop.optim.kernels import loop
+from acprop.optim.params import ParamWithState
+from acprop.optim.step_options import StepOptions, scalars, step_number
+
+# 256 KiB of float32, of which a step holds about a dozen.
+_ELEMENTS = 2**16
+
+
+def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
+    """Move every parameter by one step."""
+    for item in items:
+        item.step.add_(1)
+        if item.param.numel() > 0:
+            _advance(item, h)
+
+
+def _advance(item: ParamWithState, h: StepOptions) -> None:
+    assert item.exp_avg_scale is not None
+    assert item.exp_avg_sq_scale is not None
+    assert item.stream is not None
+    dtype = item.exp_avg_scale.dtype
+    c = scalars(h, step_number(item.step, item.exp_avg_scale, h), dtype)
+    key = dither.key(item.step, item.stream)
+    for part in _parts(item):
+        m = Codes(part.exp_avg, part.exp_avg_scale)  # type: ignore[arg-type]
+        s = Codes(part.exp_avg_sq, part.exp_avg_sq_scale)  # type: ignore[arg-type]
+        wide = part._replace(exp_avg=decode_mean(m), exp_avg_sq=decode_surprise(s))
+        x, g, memory = loop.read(wide, h)
+        x, memory = loop.move(x, memory, [g], h, c)
+        loop.write(wide, x, memory)
+        drawn = dither.bits(memory.m, key, part.offset)
+        _store(m, encode_mean(memory.m, drawn))
+        _store(s, encode_surprise(memory.s, drawn))
+
+
+def _store(old: Codes, new: Codes) -> None:
+    old.code.copy_(new.code)
+    old.scale.copy_(new.scale)
+
+
+def _parts(item: ParamWithState) -> Iterator[ParamWithState]:
+    """Some rows of a tensor, or some blocks of a vector, as views."""
+    tensors: dict[str, Any] = {
+        name: value
+        for name, value in item._asdict().items()
+        if isinstance(value, Tensor) and name not in ("step", "stream")
+    }
+    n_rows, columns = rows(item.param.shape)
+    n_elements = n_rows * columns
+    # A compiler fuses all of it by itself.
+    if n_elements <= _ELEMENTS or torch.compiler.is_compiling():
+        yield item
+        return
+    vector = item.param.ndim == 1
+    n_at_once = _ELEMENTS if vector else max(_ELEMENTS // columns, 1)
+    for start in range(0, columns if vector else n_rows, n_at_once):
+        cut: dict[str, Any] = {}
+        for name, value in tensors.items():
+            if not vector:
+                cut[name] = value[start : start + n_at_once]
+            elif name.endswith("_scale"):
+                cut[name] = value[:, start // BLOCK : (start + n_at_once) // BLOCK]
+            else:
+                cut[name] = value[start : start + n_at_once]
+        first = start if vector else start * columns
+        yield item._replace(**cut, offset=item.offset + first)

@@ -1,0 +1,135 @@
+"""What the optimizer keeps for one parameter: which tensors, and how they are made."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim.optimizer import (
+    _get_scalar_dtype,  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType]
+)
+
+from acprop.optim import codes, dither
+from acprop.optim.codes import Codes
+from acprop.optim.options import Group
+from acprop.optim.params import HALF, real, wide_dtype
+
+State = dict[str, Any]
+
+# In the type of the arithmetic, whatever the parameter's.
+WIDE = frozenset({"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "past", "momentum_buffer"})
+# In types of their own.
+EXACT = frozenset(
+    {
+        "exp_avg_code",
+        "exp_avg_scale",
+        "exp_avg_sq_code",
+        "exp_avg_sq_scale",
+        "stream",
+    }
+)
+_NUMBERS = {"exp_avg", "exp_avg_sq"}
+_CODED = EXACT - {"stream"}
+
+
+def wanted(group: Group, param: Tensor) -> set[str]:
+    """The names of the state that a group's options ask for in this parameter."""
+    coded = group["small_state"] and codes.pays(param)
+    names = {"step", *(_CODED if coded else _NUMBERS)}
+    if group["amsgrad"]:
+        names.add("max_exp_avg_sq")
+    if group["delay"] > 1:
+        names.add("past")
+    if group["momentum"] != 0:
+        names.add("momentum_buffer")
+    if group["kahan"] and param.dtype in HALF:
+        names.add("compensation")
+    if coded or (group["stochastic_rounding"] is not None and param.dtype in HALF):
+        names.add("stream")
+    return names
+
+
+def complete(state: State, param: Tensor, group: Group, number: int) -> None:
+    """Make the state of a parameter, or what an older checkpoint lacks of it.
+
+    number: of the parameter in the optimizer; the random bits depend on it.
+    """
+    names = wanted(group, param)
+    if param.dtype == torch.float16 and group["stochastic_rounding"] is not None:
+        raise RuntimeError(
+            "stochastic_rounding must be None for float16 parameters, got "
+            f"{group['stochastic_rounding']}; use bfloat16, or kahan=True"
+        )
+    step = state.get("step", 0.0)
+    if not isinstance(step, Tensor):
+        state["step"] = torch.tensor(
+            float(step),
+            dtype=_get_scalar_dtype(),
+            # On the host unless a graph needs it: a launch costs more than an add.
+            device=param.device if group["capturable"] else "cpu",
+        )
+    if "stream" in names and "stream" not in state:
+        state["stream"] = torch.tensor(number, device=param.device)
+    if names >= _CODED:
+        _to_codes(state, param)
+    else:
+        _to_numbers(state, param)
+    for name in sorted(names - state.keys()):
+        state[name] = _zeros(name, param, group)
+
+
+def _zeros(name: str, param: Tensor, group: Group) -> Tensor:
+    if name == "compensation":
+        return torch.zeros_like(param, memory_format=torch.preserve_format)
+    value = real(param)
+    dtype = wide_dtype(value)
+    if name in ("exp_avg_sq", "max_exp_avg_sq") and group["reduction"]:
+        return torch.zeros((), dtype=dtype, device=param.device)
+    zeros = torch.zeros_like(value, dtype=dtype, memory_format=torch.preserve_format)
+    if name == "past":
+        return torch.stack([zeros] * (group["delay"] - 1))
+    return zeros
+
+
+# ---- from numbers to codes and back -------------------------------------------------
+
+
+def _to_codes(state: State, param: Tensor) -> None:
+    """Make codes of m and s; a state that has them already is left alone."""
+    if state.keys() >= _CODED:
+        return
+    made = {
+        "exp_avg": codes.zeros(param, torch.int8),
+        "exp_avg_sq": codes.zeros(param, torch.uint8),
+    }
+    if state.keys() >= _NUMBERS:
+        encoders = {
+            "exp_avg": codes.encode_mean,
+            "exp_avg_sq": codes.encode_surprise,
+        }
+        # As a step would, but for the sign: no two of them draw the same bits.
+        key = dither.key(-state["step"], state["stream"])
+        for name, encode in encoders.items():
+            numbers = _local(state.pop(name))
+            drawn = dither.bits(numbers, key, dither.offset_of(param))
+            for old, new in zip(made[name], encode(numbers, drawn), strict=True):
+                _local(old).copy_(new)
+    for name, (code, scale) in made.items():
+        state[f"{name}_code"], state[f"{name}_scale"] = code, scale
+
+
+def _to_numbers(state: State, param: Tensor) -> None:
+    """Make numbers of codes, where there are any."""
+    if not state.keys() >= _CODED:
+        return
+    decoders = {"exp_avg": codes.decode_mean, "exp_avg_sq": codes.decode_surprise}
+    for name, decode in decoders.items():
+        code, scale = state.pop(f"{name}_code"), state.pop(f"{name}_scale")
+        numbers = torch.zeros_like(
+            param, dtype=wide_dtype(param), memory_format=torch.preserve_format
+        )
+        _local(numbers).copy_(decode(Codes(_local(code), _local(scale))))
+        state[name] = numbers
+
+
+def _local(tensor: Any) -> Tensor:
+    return tensor.to_local() if hasattr(tensor, "placements") else tensor
