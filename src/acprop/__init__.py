@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Ball,
         Box,
         RMSprop,
+        create,
         param_groups,
     )
     from acprop.rule import AUTHORS, GUARDED, OPTAX, PAPER, Convention, Rule
@@ -32,6 +33,7 @@ _HOME = {
     "Ball": "optim",
     "Box": "optim",
     "RMSprop": "optim",
+    "create": "optim",
     "param_groups": "optim",
     "AUTHORS": "rule",
     "GUARDED": "rule",
@@ -55,6 +57,7 @@ __all__ = [
     "Convention",
     "RMSprop",
     "Rule",
+    "create",
     "param_groups",
 ]
 

@@ -1,6 +1,7 @@
 """The family as torch optimizers."""
 
 from acprop.optim.constraints import Ball, Box
+from acprop.optim.create import create
 from acprop.optim.groups import param_groups
 from acprop.optim.optimizers import ACProp, AdaBelief, Adam, AdaShift, RMSprop
 
@@ -12,5 +13,6 @@ __all__ = [
     "Ball",
     "Box",
     "RMSprop",
+    "create",
     "param_groups",
 ]
