@@ -1,9 +1,11 @@
 """One thread for each process, real data, and processes that wait for no clock."""
 
 import io
+import json
 import os
 import subprocess
 import time
+from pathlib import Path
 
 # Before torch is imported, and for all processes that tests start: threads of several
 # processes that wait for each other on too few cores wait for very long.
@@ -47,6 +49,29 @@ def nmt_ro_en():
         return fetch("nmt-ro-en", progress=False)
     except DataError as error:
         pytest.skip(f"nmt-ro-en cannot be had here: {error}")
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory, worker_id):
+    """Something costly that several tests look at: made once, also by two workers.
+
+    once(name, make) is the JSON value of make(folder).
+    """
+    # Here: the optimizers are also tested where there is torch and little else.
+    from filelock import FileLock
+
+    base = tmp_path_factory.getbasetemp()
+    shared = base if worker_id == "master" else base.parent
+
+    def get(name, make):
+        kept = shared / f"{name}.json"
+        with FileLock(shared / f"{name}.lock"):
+            if not kept.exists():
+                value = make(Path(tmp_path_factory.mktemp(name)))
+                kept.write_text(json.dumps(value))
+        return json.loads(kept.read_text())
+
+    return get
 
 
 @pytest.fixture

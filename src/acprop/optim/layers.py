@@ -76,7 +76,7 @@ def _layer_names(model: nn.Module, layers: str | Sequence[str] | None) -> list[s
 
 
 def _known(model: nn.Module, name: Any) -> str:
-    if name not in dict(model.named_modules()):
+    if name not in {known for known, _ in model.named_modules()}:  # pyright: ignore[reportUnknownVariableType]
         raise ValueError(
             f"layers must name modules of the model, got {name!r}; "
             "see model.named_modules() for the names"
