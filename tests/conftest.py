@@ -2,6 +2,7 @@
 
 import importlib.util
 import io
+import json
 import os
 import subprocess
 import time
@@ -67,6 +68,29 @@ def chromium():
         driver.set_script_timeout(PATIENCE)
         driver.set_page_load_timeout(PATIENCE)
         yield driver, module
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory, worker_id):
+    """Something costly that several tests look at: made once, also by two workers.
+
+    once(name, make) is the JSON value of make(folder).
+    """
+    # Here: the optimizers are also tested where there is torch and little else.
+    from filelock import FileLock
+
+    base = tmp_path_factory.getbasetemp()
+    shared = base if worker_id == "master" else base.parent
+
+    def get(name, make):
+        kept = shared / f"{name}.json"
+        with FileLock(shared / f"{name}.lock"):
+            if not kept.exists():
+                value = make(Path(tmp_path_factory.mktemp(name)))
+                kept.write_text(json.dumps(value))
+        return json.loads(kept.read_text())
+
+    return get
 
 
 @pytest.fixture

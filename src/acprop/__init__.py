@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Ball,
         Box,
         RMSprop,
+        create,
         param_groups,
         release_gradients,
     )
@@ -33,6 +34,7 @@ _HOME = {
     "Ball": "optim",
     "Box": "optim",
     "RMSprop": "optim",
+    "create": "optim",
     "param_groups": "optim",
     "release_gradients": "optim",
     "AUTHORS": "rule",
@@ -57,6 +59,7 @@ __all__ = [
     "Convention",
     "RMSprop",
     "Rule",
+    "create",
     "param_groups",
     "release_gradients",
 ]

@@ -1,6 +1,7 @@
 """The family as torch optimizers."""
 
 from acprop.optim.constraints import Ball, Box
+from acprop.optim.create import create
 from acprop.optim.groups import param_groups
 from acprop.optim.optimizers import ACProp, AdaBelief, Adam, AdaShift, RMSprop
 from acprop.optim.release import release_gradients
@@ -13,6 +14,7 @@ __all__ = [
     "Ball",
     "Box",
     "RMSprop",
+    "create",
     "param_groups",
     "release_gradients",
 ]

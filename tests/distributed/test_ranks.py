@@ -1,0 +1,114 @@
+"""Real ranks: a sharded training is the training of one process, AdamW's beside it."""
+
+import pytest
+
+from acprop import native
+
+# The C kernel rounds every operation by itself; torch's own may round the end of a
+# vector otherwise than its middle.
+EXACT = 0.0 if native.load() is not None else 1e-6
+ROUNDING = 1e-6
+
+FSDP2 = [
+    ("2", "fsdp2"),
+    ("2", "fsdp2-clipped"),
+    ("2", "fsdp2-mixed"),
+    ("2", "fsdp2-bfloat16"),
+    ("2", "fsdp2-offload"),
+    ("4", "fsdp2"),
+    ("4", "fsdp2-clipped"),
+    ("4", "fsdp2-hybrid"),
+]
+TENSOR_PARALLEL = [("2", "tensor-parallel"), ("4", "tensor-parallel-fsdp2")]
+FSDP1 = [("2", "fsdp1-flat"), ("2", "fsdp1")]
+WHOLE = [("2", "ddp"), ("2", "zero-redundancy")]
+
+each = pytest.mark.parametrize
+
+
+@each(("ranks", "case"), [*FSDP2, *TENSOR_PARALLEL, *FSDP1, *WHOLE])
+def test_ranks_train_as_one_process_does_as_closely_as_with_adamw(report, ranks, case):
+    row = report[ranks][case]
+    assert row["acprop"] <= max(row["adamw"], ROUNDING)
+    assert row["moved"] > 0.01
+
+
+@each(("ranks", "case"), [*FSDP2, *TENSOR_PARALLEL, *WHOLE])
+def test_the_same_gradients_make_the_same_bits_however_they_are_sharded(
+    report, ranks, case
+):
+    """Every element is advanced by itself."""
+    row = report[ranks][case]
+    assert row["replayed"] <= EXACT
+    assert row["acprop"] <= EXACT or not row["same_gradients"]
+
+
+@each(("ranks", "case"), [*FSDP2, *TENSOR_PARALLEL, *FSDP1, ("2", "ddp")])
+def test_a_step_needs_no_collective(report, ranks, case):
+    """The same counters saw those of the backward pass."""
+    row = report[ranks][case]
+    assert row["in_step"] == 0
+    assert row["in_backward"] > 0
+
+
+def test_the_counters_see_collectives_in_a_step_that_has_some(report):
+    assert report["2"]["zero-redundancy"]["in_step"] > 0
+
+
+@each("ranks", ["2", "4"])
+def test_some_shards_are_empty(report, ranks):
+    """Or the tests above would say less than they seem to."""
+    sizes = zip(*report[ranks]["fsdp2"]["sizes"], strict=True)
+    assert any(min(of) == 0 < max(of) for of in sizes)
+
+
+def test_some_shards_are_uneven(report):
+    sizes = zip(*report["2"]["fsdp2"]["sizes"], strict=True)
+    assert any(0 < min(of) < max(of) for of in sizes)
+
+
+KERNELS = [
+    "foreach=False",
+    "foreach=True",
+    "fused=False",
+    "fused=True",
+    "convention=authors, foreach=True",
+    "momentum=0.9, amsgrad=True",
+    "amsgrad=True, foreach=False",
+    "delay=3",
+]
+
+
+@each("options", KERNELS)
+def test_every_kernel_takes_shards(report, options):
+    row = report["2"]["fsdp2-kernels"][options]
+    assert row["replayed"] <= ROUNDING
+    assert row["in_step"] == 0
+
+
+@each("options", ["fused=None", "fused=False"])
+def test_large_shards_are_cut_up_without_a_collective(report, options):
+    row = report["2"]["fsdp2-large"][options]
+    assert row["replayed"] <= ROUNDING
+    assert row["in_step"] == 0
+
+
+# ---- checkpoints ---------------------------------------------------------------------
+
+
+@each("ranks", ["4", "1"])
+def test_what_two_ranks_saved_continues_in_four_and_in_one(report, ranks):
+    """torch.distributed.checkpoint; the interrupted run went on, and ends there too."""
+    row = report[ranks]["loaded"]
+    assert row["acprop"] <= max(row["adamw"], ROUNDING)
+
+
+@each("how", ["flat", "original"])
+def test_fsdp1_gathers_the_state_of_one_process_and_continues_from_it(report, how):
+    row = report["2"]["fsdp1-resumed"]
+    assert row[f"{how}, state"] <= ROUNDING
+    assert row[how] <= ROUNDING
+
+
+def test_a_consolidated_zero_redundancy_optimizer_continues_in_one_process(report):
+    assert report["2"]["zero-redundancy-resumed"]["one process"] <= ROUNDING
