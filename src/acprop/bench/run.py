@@ -4,11 +4,12 @@ It knows a task only as a session. Killed at any moment, it continues from its l
 checkpoint to the same bits; a NaN or infinite loss ends it as a result.
 """
 
+import errno
 import hashlib
 import math
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
@@ -98,13 +99,21 @@ def run(
             return loop.go(stopping, time.monotonic() + time_limit, pause)
         except Exception as error:
             if ranks.is_first():
-                folder.end(RunStatus.ERROR, {}, in_words(error))
+                with suppress(OSError):  # a full disk, or another has taken over
+                    folder.end(RunStatus.ERROR, {}, in_words(error))
             raise
 
 
 def in_words(error: Exception) -> str:
     """An error as a record's message."""
-    return f"{type(error).__name__}: {error}"
+    words = f"{type(error).__name__}: {error}"
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return f"the disk is full; free some room and run it again ({words})"
+    # torch has an error of its own for accelerators, and none for the CPU's memory
+    is_memory = isinstance(error, MemoryError | torch.OutOfMemoryError)
+    if is_memory or "not enough memory" in words:
+        return f"out of memory: {words}"
+    return words
 
 
 _ENDED = {

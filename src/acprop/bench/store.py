@@ -191,8 +191,16 @@ class RunFolder:
         import torch
 
         self._check()
-        with files.replacing(self.path / "checkpoint.pt") as file:
-            torch.save(state, file)
+        try:
+            with files.replacing(self.path / "checkpoint.pt") as file:
+                torch.save(state, file)
+        except RuntimeError as error:
+            cause: BaseException | None = error
+            while cause is not None and not isinstance(cause, OSError):
+                cause = cause.__context__
+            if cause is None:
+                raise
+            raise cause from error  # torch hides that the disk is full
 
     def load(self) -> Plain | None:
         """The checkpoint, if there is one."""

@@ -1,0 +1,199 @@
+"""A Ray cluster of two nodes on this machine: two raylets, real tasks, real kills."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from specs import LONG, SPEC, SPECS, attempts, same
+
+from acprop.bench.engines.ray import RayEngine
+from acprop.bench.execute import execute
+from acprop.bench.store import Store
+
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
+pytestmark = [
+    pytest.mark.usefixtures("mnist"),
+    # Ray's own sockets and processes, and its use of the standard library
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two nodes of one CPU each."""
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(
+        initialize_head=True, head_node_args={**NODE, "include_dashboard": False}
+    )
+    made.add_node(**NODE)
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory, mnist):
+    """The same runs by processes of this machine."""
+    del mnist
+    root = tmp_path_factory.mktemp("here")
+    execute([*SPECS, LONG], root, jobs=2)
+    return root
+
+
+def is_alive(cluster):
+    """Do both raylets still run?"""
+    return [node.any_processes_alive() for node in cluster.list_all_nodes()]
+
+
+def test_two_nodes_make_the_records_of_one_machine(cluster, here, tmp_path):
+    """And the cluster, which is not ours, is there when we have left it."""
+    heard = {}
+    outcomes = execute(
+        SPECS,
+        tmp_path,
+        engine=RayEngine(cluster.address),
+        studies={SPEC.id: "s"},
+        on_progress=lambda run, share: heard.update({run: share}),
+    )
+    assert [o.spec for o in outcomes] == SPECS
+    assert [o.status for o in outcomes] == ["done"] * 3
+    assert set(heard.values()) == {1.0}
+    for spec in SPECS:
+        assert same(tmp_path, spec) == same(here, spec)
+        assert attempts(tmp_path, spec) == [0]
+    assert is_alive(cluster) == [True, True]
+    kept = {path.name for path in tmp_path.iterdir()}
+    assert kept == {"store.json", *(spec.id for spec in SPECS)}
+
+
+def test_a_worker_that_is_killed_goes_on_from_what_it_sent(cluster, here, tmp_path):
+    """The nodes share no disk: its checkpoints are with the driver."""
+    folder, killed = Store(tmp_path).folder(LONG), []
+
+    def kill(run, share):
+        del run, share
+        if not killed and (folder.path / "checkpoint.pt").exists():
+            pid = folder.read()["attempts"][-1]["pid"]
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
+
+    engine = RayEngine(cluster.address, send_back=True)
+    (outcome,) = execute([LONG], tmp_path, engine=engine, on_progress=kill)
+    assert killed
+    assert outcome.status == "done"
+    assert same(tmp_path, LONG) == same(here, LONG)
+    first, second = attempts(tmp_path, LONG)
+    assert first == 0 < second
+    assert sorted(p.name for p in folder.path.iterdir()) == [
+        "lock",
+        "metrics.jsonl",
+        "run.json",
+    ]
+
+
+BAD = [
+    ({"cpus": 2}, "cpus must be at most 1, what the largest node of the Ray cluster"),
+    ({"gpus": 1}, "gpus must be at most 0, what the largest node of the Ray cluster"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD)
+def test_what_fits_no_node_is_refused_at_once(cluster, options, message, tmp_path):
+    engine = RayEngine(cluster.address, **options)
+    with pytest.raises(ValueError, match=message):
+        execute([SPEC], tmp_path, engine=engine)
+    assert is_alive(cluster) == [True, True]
+
+
+DRIVER = """
+import json, pathlib, sys
+from acprop.bench.engines.ray import RayEngine
+from acprop.bench.execute import execute
+from acprop.bench.spec import from_plain
+specs, root, address, send_back = json.loads(sys.argv[1])
+outcomes = execute(
+    map(from_plain, specs),
+    pathlib.Path(root),
+    engine=RayEngine(address, send_back=send_back),
+)
+assert [o.status for o in outcomes] == ["done"] * len(outcomes), outcomes
+"""
+
+
+def driver(start, specs, root, address, send_back=None):
+    plain = [spec.plain() for spec in specs]
+    words = json.dumps([plain, str(root), address, send_back])
+    return start([sys.executable, "-c", DRIVER, words], stderr=subprocess.PIPE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("send_back", [None, True], ids=["shared", "sent back"])
+def test_a_driver_that_is_killed_is_started_again(
+    cluster, here, tmp_path, start, until, patience, send_back
+):
+    folder = Store(tmp_path).folder(LONG)
+    first = driver(start, [LONG, *SPECS], tmp_path, cluster.address, send_back)
+    until(lambda: (folder.path / "checkpoint.pt").exists())
+    first.kill()
+    first.wait()
+    assert folder.status() == "interrupted"
+    again = driver(start, [LONG, *SPECS], tmp_path, cluster.address, send_back)
+    _, said = again.communicate(timeout=patience)
+    assert again.returncode == 0, said
+    for spec in [LONG, *SPECS]:
+        assert same(tmp_path, spec) == same(here, spec)
+    assert attempts(tmp_path, LONG)[-1] > 0
+    assert is_alive(cluster) == [True, True]
+
+
+@pytest.mark.slow
+def test_two_drivers_share_the_work_of_one_store(cluster, tmp_path, start, patience):
+    specs = [replace(SPEC, seed=seed) for seed in range(8)]
+    both = [driver(start, specs, tmp_path, cluster.address) for _ in range(2)]
+    for one in both:
+        _, said = one.communicate(timeout=patience)
+        assert one.returncode == 0, said
+    assert [attempts(tmp_path, spec) for spec in specs] == [[0]] * 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("send_back", [None, True], ids=["shared", "sent back"])
+def test_a_node_that_is_killed_loses_no_run(cluster, here, tmp_path, send_back):
+    """Every run goes on where it was, on the node that is left."""
+    specs = [LONG, replace(LONG, seed=1)]
+    folders = [Store(tmp_path).folder(spec) for spec in specs]
+    killed = []
+
+    def kill(run, share):
+        del run, share
+        if not killed and all((f.path / "checkpoint.pt").exists() for f in folders):
+            _, second = cluster.list_all_nodes()
+            with suppress(Exception):
+                cluster.remove_node(second, allow_graceful=False)
+            killed.append(second)
+
+    try:
+        engine = RayEngine(cluster.address, send_back=send_back)
+        outcomes = execute(specs, tmp_path, engine=engine, on_progress=kill)
+    finally:
+        if killed:
+            cluster.add_node(**NODE)
+    assert killed
+    assert [o.status for o in outcomes] == ["done", "done"]
+    assert same(tmp_path, LONG) == same(here, LONG)
+    went = sorted(len(attempts(tmp_path, spec)) for spec in specs)
+    assert went == [1, 2]
+    assert all(later > 0 for spec in specs for later in attempts(tmp_path, spec)[1:])

@@ -1,0 +1,101 @@
+"""SLURM through submitit: its own local and debug executors, and a queue of our own."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+sys.path.insert(0, str(Path(__file__).parent))
+from specs import SPEC, SPECS, attempts, same
+
+from acprop.bench.engines.slurm import SlurmEngine
+from acprop.bench.execute import execute
+from acprop.bench.store import Store
+from acprop.cli.app import app
+
+# What sbatch does, at once and on this machine: every job of the array, then "squeue".
+SBATCH = """#!/bin/sh
+last=$(sed -n 's/^#SBATCH --array=0-\\([0-9]*\\)%.*/\\1/p' "$1")
+echo "Submitted batch job 4711"
+(
+  sleep 1
+  for i in $(seq 0 "${last:-0}"); do
+    export SLURM_JOB_ID=4711 SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0
+    test -z "$last" || export SLURM_ARRAY_JOB_ID=4711 SLURM_ARRAY_TASK_ID=$i
+    sh "$1"
+  done
+) > /dev/null 2>&1 &
+"""
+# srun --unbuffered --output FILE --error FILE COMMAND…
+SRUN = """#!/bin/sh
+shift 5
+exec "$@"
+"""
+
+
+@pytest.fixture
+def queue(tmp_path, monkeypatch):
+    """A machine that has sbatch and srun."""
+    place = tmp_path / "bin"
+    place.mkdir()
+    for name, text in {"sbatch": SBATCH, "srun": SRUN, "sacct": "#!/bin/sh\n"}.items():
+        (place / name).write_text(text)
+        (place / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{place}:{os.environ['PATH']}")
+
+
+# submitit does not close the logs of its debug executor
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.usefixtures("mnist")
+def test_the_debug_executor_makes_the_records_of_a_pool(tmp_path, capsys):
+    engine = SlurmEngine(cluster="debug")
+    outcomes = execute(SPECS, tmp_path / "slurm", engine=engine)
+    assert [o.status for o in outcomes] == ["done"] * 3
+    execute(SPECS[:1], tmp_path / "pool", jobs=1)
+    assert same(tmp_path / "slurm", SPEC) == same(tmp_path / "pool", SPEC)
+    capsys.readouterr()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("mnist")
+def test_the_local_executor_runs_every_job_in_a_process(tmp_path):
+    outcomes = execute(SPECS, tmp_path, engine=SlurmEngine(cluster="local", jobs=2))
+    assert [o.status for o in outcomes] == ["done"] * 3
+    assert [attempts(tmp_path, spec) for spec in SPECS] == [[0]] * 3
+
+
+@pytest.mark.usefixtures("mnist", "queue")
+def test_a_queue_is_given_an_array_and_its_results_are_found(tmp_path):
+    """The sbatch file that submitit writes, carried out as sbatch would do it."""
+    outcomes = execute(SPECS[:2], tmp_path, engine=SlurmEngine(minutes=5))
+    assert [(o.status, o.message) for o in outcomes] == [("done", "")] * 2
+    assert [attempts(tmp_path, spec) for spec in SPECS[:2]] == [[0]] * 2
+    script, *_ = (tmp_path / "slurm").glob("*.sh")
+    assert "#SBATCH --time=5\n" in script.read_text()
+    assert {folder.path.name for folder in Store(tmp_path).folders()} == {
+        spec.id for spec in SPECS[:2]
+    }
+
+
+def test_without_sbatch_it_is_refused_before_anything_is_begun(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ValueError, match=r"executor must be local or ray here"):
+        execute([SPEC], tmp_path / "runs", engine=SlurmEngine())
+
+
+def test_the_sbatch_file_can_be_looked_at(tmp_path):
+    words = "--executor slurm --partition gpu --minutes 120 --cpus 4 --gpus 1 --jobs 8"
+    place = tmp_path / "study.sh"
+    said = CliRunner().invoke(
+        app,
+        ["bench", "study", "vision/mnist-mlp", *words.split(), "--sbatch", str(place)],
+    )
+    assert said.exit_code == 0, said.output
+    text = place.read_text("utf-8")
+    for line in ("partition=gpu", "time=120", "cpus-per-task=4", "gpus-per-node=1"):
+        assert f"#SBATCH --{line}\n" in text
+    assert "#SBATCH --array=0-17%8\n" in text  # 18 runs, 8 at a time
+    assert "#SBATCH --signal=USR2@90\n" in text

@@ -1,0 +1,150 @@
+"""Stores that are newer, damaged or full: a named error, and nothing is lost."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from acprop.bench import index
+from acprop.bench.engines import Job
+from acprop.bench.engines.work import work
+from acprop.bench.execute import Outcome, collect, execute
+from acprop.bench.spec import RunSpec
+from acprop.bench.store import DamagedError, Store
+from acprop.bench.studies import PlannedRun
+from acprop.cli.app import app
+from acprop.records import RunStatus
+
+SPEC = RunSpec("vision", {"dataset": "mnist"}, "acprop", {"lr": 1e-3}, 3, 0)
+
+
+@pytest.fixture
+def done(tmp_path):
+    """A run with a result."""
+    folder = Store(tmp_path).folder(SPEC)
+    folder.begin(SPEC)
+    folder.write_metrics([{"epoch": 1}, {"epoch": 2}])
+    folder.end(RunStatus.DONE, {"val_accuracy": 0.5})
+    return folder
+
+
+def test_a_new_store_says_its_version_and_an_old_one_becomes_new(tmp_path):
+    for _ in range(2):
+        Store(tmp_path).prepare()
+        said = json.loads((tmp_path / "store.json").read_text("utf-8"))
+        assert said == {"version": 2}
+
+
+@pytest.mark.parametrize("text", ['{"version": 3}', '{"version": "x"}', "{}"])
+def test_a_newer_store_is_refused_and_left_alone(tmp_path, text, done):
+    (tmp_path / "store.json").write_text(text)
+    before = sorted(tmp_path.rglob("*"))
+    message = "must be of version 2 or older, got .*; a newer acprop wrote it"
+    for use in (
+        lambda: execute([SPEC], tmp_path),
+        lambda: index.read(tmp_path),
+        Store(tmp_path).check,
+    ):
+        with pytest.raises(ValueError, match=message):
+            use()
+    assert sorted(tmp_path.rglob("*")) == before
+    assert done.status() == "done"
+
+
+@pytest.mark.parametrize("command", ["status vision/mnist-mlp --runs", "collect"])
+def test_the_command_line_refuses_it_too(command, tmp_path):
+    (tmp_path / "store.json").write_text('{"version": 3}')
+    words = ["bench", *command.split(), str(tmp_path)]
+    words += ["--into", str(tmp_path / "into")] if command == "collect" else []
+    said = CliRunner().invoke(app, words)
+    assert isinstance(said.exception, ValueError)
+    assert "a newer acprop wrote it" in str(said.exception)
+
+
+def truncate(path):
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2 + 1])
+    return path.read_bytes()
+
+
+def test_a_truncated_run_is_named_and_neither_changed_nor_run_again(tmp_path, done):
+    left = truncate(done.path / "run.json")
+    with pytest.raises(DamagedError, match=r"run.json must be a whole file of JSON"):
+        done.status()
+    (outcome,) = execute([SPEC], tmp_path)
+    assert outcome.status == "error"
+    assert "move it away and run again" in outcome.message
+    assert (done.path / "run.json").read_bytes() == left
+    assert index.read(tmp_path)[SPEC.id].damage == outcome.message
+
+
+def test_truncated_metrics_are_named_with_their_line(tmp_path, done):
+    left = truncate(done.path / "metrics.jsonl")
+    planned, outcome = PlannedRun(SPEC, {}, False), Outcome(SPEC, RunStatus.DONE)
+    made = collect([planned], [outcome], tmp_path, study="s", scale="smoke")
+    assert made.records == []
+    (line,) = made.complaints
+    assert "metrics.jsonl, line 2 must be a whole line of JSON" in line
+    assert made.missing == [line]
+    assert (done.path / "metrics.jsonl").read_bytes() == left
+
+
+def test_a_truncated_checkpoint_is_named(done):
+    done.save({"n": list(range(1000))})
+    truncate(done.path / "checkpoint.pt")
+    with pytest.raises(DamagedError, match=r"checkpoint.pt must be a whole checkpoint"):
+        done.load()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 256 KB: enough for a run, not for its checkpoint."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)]
+    try:
+        subprocess.run(mount, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no right to mount a small disk")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.usefixtures("mnist")
+def test_a_full_disk_is_said_and_the_run_goes_on_when_there_is_room(small_disk):
+    from acprop.bench.optimizers import resolved
+
+    task = {"dataset": "mnist", "net": "mlp", "n_train": 256}
+    task |= {"n_validation": 100, "n_test": 100}
+    settings = resolved("acprop", {"lr": 1e-3})
+    spec = RunSpec("vision", task, "acprop", settings, 1, 0)
+    end = work(Job(spec, small_disk), lambda _: None)
+    assert (end.status, end.trouble) == ("error", "failed")
+    assert "the disk is full; free some room and run it again" in end.message
+    folder = Store(small_disk).folder(spec)
+    assert folder.status() in ("error", "interrupted")
+    assert not list(folder.path.glob(".*.part"))
+    larger = ["mount", "-o", "remount,size=64m", str(small_disk)]
+    subprocess.run(larger, check=True)
+    assert (
+        work(Job(spec, small_disk), lambda _: None).status == folder.status() == "done"
+    )
+
+
+def test_the_status_is_known_without_torch(tmp_path, done):
+    """It takes seconds to import."""
+    del done
+    program = (
+        "import sys; from pathlib import Path; from acprop.bench import rosters;"
+        "from acprop.bench.rosters import Asked, Roster;"
+        "from acprop.reproduce.status import study_status;"
+        f"root = Path({str(tmp_path)!r});"
+        f"asked = (Asked({SPEC.id!r}, 'acprop', 0, 3),);"
+        "rosters.write(root, Roster('s', 'smoke', 'paper', 1.0, asked));"
+        "found = study_status('s', 'smoke', 'paper', root);"
+        "assert found.total('done') == 1, found;"
+        "assert 'torch' not in sys.modules and 'pydantic' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
