@@ -24,7 +24,7 @@ def test_arms_that_differ_in_what_is_searched_are_one_contestant():
     ]  # fmt: skip
     swept = SHELF.study("vision/vgg-adashift-lr")
     names = [who.name for who in contestants(swept, "paper", WIDE)]
-    assert names.count("adashift") == 1
+    assert names.count("adashift convention=authors") == 1
     assert (
         len([p for p in swept.planned("paper") if p.spec.optimizer == "adashift"]) > 3
     )
