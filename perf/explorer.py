@@ -2,7 +2,9 @@
 
 One setting after another is changed forty times in Chromium, four optimizers shown.
 "work" is what the page computes, draws and lays out; "painted" adds the waiting for the
-next frame and its painting. β1 is the dearest, since all borders are computed anew.
+next frame and its painting. "CPU" counts only the time the page's thread had a core,
+drawing and layout included, on the average of all changes. β1 is the dearest, since all
+borders are computed anew.
 Writes results/perf/explorer.json. `--rounds 10` shortens it.
 """
 
@@ -59,6 +61,8 @@ def main() -> None:
         browser.look(driver)
         driver.get(f"{page.as_uri()}#steps={STEPS}")
         browser.settle(driver)
+        by_thread = {"timeDomain": "threadTicks"}
+        driver.execute_cdp_cmd("Performance.enable", by_thread)
         for name, values in knobs.items():  # a first round warms the compiler up
             driver.execute_async_script(TURN, name, values[:5])
         record["milliseconds"] = {
@@ -69,13 +73,22 @@ def main() -> None:
 
 def measure(driver, name: str, values: list[float]) -> dict[str, dict[str, float]]:
     """Median and quartiles of what one knob costs."""
-    found = {}
+    before = cpu_seconds(driver)
     samples = driver.execute_async_script(TURN, name, values)
+    cpu = 1e3 * (cpu_seconds(driver) - before) / len(samples[0])
+    print(f"  {name:6}{'CPU':9}{cpu:7.1f} ms")
+    found = {"CPU": {"mean": cpu}}
     for what, times in zip(("work", "painted"), samples, strict=True):
         low, middle, high = statistics.quantiles(times, n=4)
         found[what] = {"median": middle, "low": low, "high": high}
         print(f"  {name:6}{what:9}{middle:7.1f} ms ({low:.1f}–{high:.1f})")
     return found
+
+
+def cpu_seconds(driver) -> float:
+    """Of all tasks of the page's thread so far."""
+    metrics = driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    return {m["name"]: m["value"] for m in metrics}["TaskDuration"]
 
 
 if __name__ == "__main__":
