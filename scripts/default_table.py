@@ -5,7 +5,8 @@
 
 Between `<!-- table: NAME -->` and `<!-- end -->`; NAME is default (results/default),
 roads (results/guard/training.json), hazards (results/guard/ablation.json), rooms
-(results/rl), gans (results/gan) or translations (results/nmt).
+(results/rl), gans (results/gan), translations (results/nmt), small or codes
+(results/small-state).
 """
 
 import argparse
@@ -23,7 +24,7 @@ from acprop.report.style import display
 from acprop.report.tables import Table, markdown
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "docs/bench.md", "docs/guard.md")
+PAGES = ("README.md", "docs/bench.md", "docs/guard.md", "docs/small-state.md")
 # Study, heading, metric, factor.
 TASKS = (
     ("mnist-mlp", "MNIST, MLP: accuracy", "test_accuracy", 100),
@@ -198,6 +199,34 @@ def translations() -> str:
     return table(["", "copying the source", "translated, by optimizer"], rows)
 
 
+def small() -> str:
+    """8-bit state beside float32 state, at one learning rate."""
+    rows: list[list[str]] = []
+    for name, heading, metric, factor in (TASKS[0], TASKS[3]):
+        arms = _arms("small-state", f"{name}-small")
+        wide, coded = (_find(arms, "acprop", {"small_state": b}) for b in (False, True))
+        seen = [over_seeds(arm, metric) for arm in (wide, coded)]
+        cells = [f"{factor * s.mean:.4g} ± {factor * s.std:.2g}" for s in seen]
+        found = compare(coded, wide, metric)
+        ends = (found.spread.low, found.spread.high)
+        low, high = (f"{factor * end:+.2g}".replace("-", "−") for end in ends)
+        rows.append([heading, *cells, f"[{low}, {high}]: {found.words}"])
+    return table(["", "float32", "8 bits", "8 bits against float32"], rows)
+
+
+def codes() -> str:
+    """How far √s is from float32, for blocks of more and more different elements."""
+    record = json.loads((ROOT / "results" / "small-state" / "codes.json").read_text())
+    spreads = sorted({row["spread"] for row in record["rows"]})
+    cells: dict[str, list[str]] = {}
+    for row in record["rows"]:
+        text = f"{100 * row['bias']:+.1f} ± {100 * row['deviation']:.0f} %"
+        text += f", {row['zeros']} zeros" if row["zeros"] else ""
+        cells.setdefault(row["code"], []).append(text.replace("-", "−"))
+    rows = [[name, *found] for name, found in cells.items()]
+    return table(["", *(f"spread {spread:g}" for spread in spreads)], rows)
+
+
 def _arms(folder: str, name: str) -> list[Arm]:
     path = ROOT / "results" / folder / f"{name}.jsonl"
     return arms_of([r for r in read(path) if isinstance(r, RunRecord)])
@@ -214,6 +243,8 @@ TABLES = {
     "rooms": rooms,
     "gans": gans,
     "translations": translations,
+    "small": small,
+    "codes": codes,
 }
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.S)
 
