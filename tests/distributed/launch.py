@@ -1,5 +1,6 @@
 """Start real ranks, each a process of its own, and read what they report."""
 
+import faulthandler
 import json
 import os
 import signal
@@ -53,6 +54,8 @@ def _be_a_rank(rank: int, world: int, work: Callable[[], None], folder: Path) ->
     import torch.distributed as dist
 
     code = 1
+    # A rank that waits for ever says where.
+    faulthandler.dump_traceback_later(int(os.environ.get("STUCK", PATIENCE)))
     try:
         os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(world)}
         os.environ |= {"LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(world)}
