@@ -43,6 +43,7 @@ NAMED = [
     "vision/cifar10-vgg11",
     "vision/imagenet-resnet18",
     "vision/mnist-mlp",
+    "vision/mnist-tuned",
     "vision/vgg-adashift-lr",
     "vision/vgg-amsgrad-lr",
     "vision/vgg-beta1",
@@ -414,26 +415,73 @@ def test_a_grid_and_seeds_become_runs_with_the_settings_asked_for(tmp_path):
     assert math.isclose(planned[0].spec.settings["beta2"], 0.999)
 
 
+VALID = "vision/tiny.toml must be a valid study, got"
 BAD = [
-    (GOOD.replace("title", "titel"), "tiny.toml must be a valid study, got"),
     (
-        GOOD.replace('task = "vision"', 'task = "poetry"'),
-        ".* task must be one of vision, language, translation, gan, rl, got 'poetry'",
+        GOOD.replace("title", "titel"),
+        f"{VALID} title: Field required; line 3: titel: no such key; did you mean "
+        r"title\?$",
     ),
-    (GOOD.replace('"vision/tiny"', '"vision/other"'), "name must be 'vision/tiny' in"),
-    ("= nonsense", "tiny.toml must be a valid study, got"),
-    (GOOD.replace("epochs", "epoch"), ".* scales.smoke.epochs: Field required; scales"),
+    (
+        GOOD.replace('task = "vision"', 'task = "visoin"'),
+        f"{VALID} line 5: task must be one of vision, language, translation, gan, rl, "
+        r"got 'visoin'; did you mean vision\?$",
+    ),
+    (
+        GOOD.replace('"vision/tiny"', '"vision/other"'),
+        f"{VALID} line 2: name must be 'vision/tiny' in vision/tiny.toml, got",
+    ),
+    ("= nonsense", f"{VALID} .*line 1"),
+    (
+        GOOD.replace("epochs", "epoch"),
+        f"{VALID} line 13: scales.smoke.epochs: Field required; line 15: "
+        r"scales.smoke.epoch: no such key; did you mean epochs\?$",
+    ),
     (
         GOOD.replace("[0, 1]", '["0"]'),
-        r".* scales.smoke.seeds.0: Input should be a val",
+        f"{VALID} line 16: scales.smoke.seeds.0: Input should be a val",
     ),
     (
-        GOOD.replace("grid =", 'scales = ["smal"]\ngrid ='),
-        ".* an arm's scales must be among smoke, got smal",
+        GOOD.replace("grid =", 'scales = ["smok"]\ngrid ='),
+        f"{VALID} line 12: an arm's scales must be among smoke, got smok; did you",
     ),
     (
         GOOD + "grid = { beta2 = [0.9] }",
-        r".* a scale's grid must name what an arm's does \(beta1\), got beta2",
+        rf"{VALID} line 17: a scale's grid must name what an arm's does \(beta1\), "
+        "got beta2; did you mean beta1",
+    ),
+    (
+        GOOD.replace('"acprop"', '"acpropp"'),
+        f"{VALID} line 10: optimizer must be one of .*, got 'acpropp'; did you mean",
+    ),
+    (
+        GOOD.replace('"acprop"', '"nosadam"'),
+        f"{VALID} line 10: optimizer must be one on offer, got nosadam; no maintained",
+    ),
+    (
+        GOOD.replace("{ lr =", "{ weight_decy = 1, lr ="),
+        f"{VALID} line 11: settings of acprop must be among .*, got weight_decy; did "
+        "you mean weight_decay",
+    ),
+    (
+        GOOD.replace("grid = { beta1", "grid = { beta_1"),
+        f"{VALID} line 12: settings of acprop .*, got beta_1; did you mean beta1",
+    ),
+    (
+        GOOD.replace("[0.5, 0.9]", "[0.5, 1.5]"),
+        rf"{VALID} line 12: beta1 must be in \[0, 1\), got 1.5$",
+    ),
+    (
+        GOOD.replace("net =", "nett ="),
+        f"{VALID} line 8: a vision task's setting must be one of .*, got nett; did you",
+    ),
+    (
+        GOOD + "task_settings = { n_trian = 5 }",
+        f"{VALID} line 17: a vision .*, got n_trian; did you mean n_train",
+    ),
+    (
+        GOOD + "tuning = { seeds = [1, 2] }",
+        f"{VALID} line 17: seeds of tuning must be used for nothing else, got 1 among",
     ),
 ]
 

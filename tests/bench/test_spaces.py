@@ -1,0 +1,170 @@
+"""The search spaces: readable, the same for everyone, and true about ε."""
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from acprop.bench.designs import sobol
+from acprop.bench.optimizers import ENTRIES, build, resolved
+from acprop.bench.spaces import COORDINATES, read_spaces, space_names
+from acprop.bench.studies import StudyFolder
+
+STUDIES = Path(__file__).parents[2] / "studies"
+WIDE = read_spaces(STUDIES, "wide-1")
+ID = [f"{s.optimizer} {s.variant or ''}" for s in WIDE.spaces]
+
+
+def test_the_file_is_a_version_that_never_changes():
+    """A number that changes is a new file; records name this digest."""
+    assert space_names(STUDIES) == ["wide-1"]
+    assert WIDE.version == 1
+    assert WIDE.digest.startswith("6df8bac444e4")
+
+
+def test_no_space_is_taken_for_a_study():
+    assert not [n for n in StudyFolder(STUDIES).names() if n.startswith("spaces")]
+
+
+def test_every_optimizer_has_a_space():
+    assert {space.optimizer for space in WIDE.spaces} == set(ENTRIES)
+
+
+def test_everyone_searches_three_decades_of_lr_and_of_weight_decay():
+    for space in WIDE.spaces:
+        for name in ("lr", "weight_decay"):
+            low, high = space.ranges[name]
+            assert high / low == pytest.approx(1000)
+
+
+def test_the_same_kind_of_weight_decay_has_the_same_range():
+    found = {
+        (
+            resolved(s.optimizer, {**s.variant, **s.fixed})["decoupled"],
+            *s.ranges["weight_decay"],
+        )
+        for s in WIDE.spaces
+    }
+    assert found == {(True, 1e-3, 1.0), (False, 1e-5, 1e-2)}
+
+
+@pytest.mark.parametrize("space", WIDE.spaces, ids=ID)
+def test_every_trial_can_be_built_and_is_in_its_ranges(space):
+    for point in sobol(8):
+        settings = space.point(point)
+        build(space.optimizer, {**space.variant, **settings})
+        for name, (low, high) in space.ranges.items():
+            setting = settings[name.removeprefix("1-")]
+            value = 1 - setting if name.startswith("1-") else setting
+            if name != "eps":
+                assert low * 0.99 <= value <= high * 1.01
+
+
+def floor_of(space, floor):
+    """The denominator after many gradients of 0, from the step that follows.
+
+    The gradient is small beside it, and the numerator is known: m or g.
+    """
+    middle = {name: math.sqrt(low * high) for name, (low, high) in space.ranges.items()}
+    middle |= {"eps": floor, "lr": 1e-2, "weight_decay": 1e-9, "1-beta2": 0.05}
+    middle = {name: middle[name] for name in space.ranges}
+    settings = {**space.settings(middle), **space.variant, "weight_decay": 0.0}
+    param = nn.Parameter(torch.zeros(1, dtype=torch.float64))
+    optimizer = build(space.optimizer, settings)([param])
+    for _ in range(N_ZEROS):
+        param.grad = torch.zeros_like(param)
+        optimizer.step()
+    before = param.item()
+    gradient = 1e-4 * floor
+    param.grad = torch.full_like(param, gradient)
+    optimizer.step()
+    takes_mean = "beta1" in settings and space.variant.get("convention") not in (
+        "paper", "authors", "optax",
+    )  # fmt: skip
+    takes_mean = takes_mean or space.optimizer == "adabelief"
+    if space.optimizer in ("adashift", "sdprop"):
+        takes_mean = False  # with a delay of 1 AdaShift's numerator is g
+    numerator = gradient * (1 - settings["beta1"] if takes_mean else 1)
+    return settings["lr"] * numerator / abs(param.item() - before)
+
+
+N_ZEROS = 300  # long enough for β2 = 0.95
+# What divides by something else too, or has a step of its own kind.
+OTHERWISE = {"avagrad", "radam", "nadam", "lookahead", "adahessian", "yogi", "adamp"}
+OTHERWISE |= {"adabound"}
+PLACED = [s for s in WIDE.spaces if s.eps_place and s.optimizer not in OTHERWISE]
+
+
+@pytest.mark.parametrize(
+    "space", PLACED, ids=[f"{s.optimizer} {s.variant or ''}" for s in PLACED]
+)
+def test_eps_is_the_smallest_denominator_wherever_it_stands(space):
+    """e of the space is what the optimizer divides by where gradients were 0."""
+    assert floor_of(space, 1e-3) == pytest.approx(1e-3, rel=0.02)
+
+
+BAD_SPACE = """version = 1
+note = "n"
+[[spaces]]
+optimizer = "adamw"
+eps_place = "outside"
+ranges = { lr = [1e-4, 1e-1], eps = [1e-8, 1e-2] }
+[[spaces]]
+optimizer = "acprop"
+variant = { convention = "authors" }
+eps_place = "stored"
+ranges = { lr = [1e-4, 1e-1], eps = [1e-8, 1e-2], 1-beta2 = [1e-3, 1e-1] }
+"""
+VALID = "spaces/tiny.toml must be a valid space, got"
+BAD = [
+    ('"adamw"', '"adamv"', "line 4: optimizer must be one of .* did you mean adam"),
+    ("lr = [1e-4, 1e-1], eps", "lrr = [1e-4, 1e-1], eps", "line 6: ranges of adamw"),
+    ("[1e-4, 1e-1]", "[1e-1, 1e-4]", r"line 6: lr must be a lower and a higher value"),
+    ("[1e-4, 1e-1]", "[1e-4]", r"line 6: lr must be a lower and a higher value"),
+    ("1-beta2", "1-momentm", "line 11: .* got 1-momentm; did you mean 1-momentum"),
+    ("1-beta2", "1-rho", "line 11: ranges of acprop must be among lr, .*, got 1-rho"),
+    ('"stored"', '"outside"', "line 10: eps_place must be stored, where"),
+    ('"stored"', '"inner"', "line 10: spaces.1.eps_place: Input should be"),
+    ('eps_place = "outside"\n', "", "line 3: eps_place must be given where eps is"),
+    ("convention =", "convntion =", "line 9: settings of acprop .* did you mean conv"),
+    ("note", "nota", "note: Field required; line 2: nota: no such key; did you"),
+    ("[1e-3, 1e-1]", "[1e-3, 2.0]", r"line 11: beta2 must be in \[0, 1\), got -1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "message"), BAD)
+def test_a_bad_space_is_refused_with_its_file_and_line(tmp_path, old, new, message):
+    (tmp_path / "spaces").mkdir()
+    file = tmp_path / "spaces" / "tiny.toml"
+    file.write_text(BAD_SPACE, "utf-8")
+    assert read_spaces(tmp_path, "tiny").of("adamw", {}).optimizer == "adamw"
+    assert old in BAD_SPACE
+    file.write_text(BAD_SPACE.replace(old, new, 1), "utf-8")
+    with pytest.raises(ValueError, match=f"^{VALID} {message}") as caught:
+        read_spaces(tmp_path, "tiny")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_variant_has_the_space_of_its_own():
+    assert WIDE.of("acprop", {}).eps_place == "outside"
+    assert WIDE.of("acprop", {"convention": "authors"}).eps_place == "stored"
+    with pytest.raises(
+        ValueError, match=r"^optimizer must have a space in wide-1.toml"
+    ):
+        WIDE.of("acprop", {"convention": "torch"})
+
+
+def test_a_point_in_the_corner_is_the_end_of_every_range():
+    low = WIDE.of("adamw", {}).point(dict.fromkeys(COORDINATES, 0.0))
+    assert low == {
+        "lr": 1e-4, "weight_decay": 1e-3, "beta1": 0.98, "beta2": 0.9999, "eps": 1e-10
+    }  # fmt: skip
+
+
+def test_an_unknown_space_is_refused():
+    with pytest.raises(
+        ValueError, match=r"^space must be one of wide-1, got 'wide-9'; "
+    ):
+        read_spaces(STUDIES, "wide-9")
