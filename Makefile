@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 OLDEST := $(addprefix tests/optim/test_,between_steps.py gradients.py groups.py guard_torch.py hooks.py \
 	kernels_agree.py native.py options.py state_dict.py)
 C_SOURCES := $(wildcard src/acprop/native/*.c src/acprop/native/*.h src/acprop/native/*.inc)
@@ -27,6 +28,11 @@ check: setup  ## format, lint, types, imports, golden vectors
 	$(BIN)/python scripts/write_golden.py --check
 	$(BIN)/python scripts/default_table.py --check
 
+browser:  ## Debian's Chromium and its driver, in which the tests open the explorer
+	@$(PYTHON) scripts/browser.py || { $(SUDO) apt-get update -q && \
+	  $(SUDO) apt-get install -q -y --no-install-recommends chromium chromium-driver; }
+	@$(PYTHON) scripts/browser.py
+
 test: setup  ## the tests (all but the slow ones)
 	$(BIN)/pytest -n 2
 
@@ -51,6 +57,7 @@ perf: setup  ## speed, as ratios measured in one run
 	$(BIN)/python perf/input.py
 	$(BIN)/python perf/rl.py
 	$(BIN)/python perf/features.py
+	$(BIN)/python perf/explorer.py
 
 reproduce: setup  ## every claim, every toy figure, every study at smoke scale, and a page; ONLY=lab,… for some
 	$(BIN)/acprop reproduce --scale smoke $(if $(ONLY),--only $(ONLY))
@@ -61,5 +68,5 @@ ablation: setup  ## measure the guard and the roads not taken again (results/gua
 	$(BIN)/python scripts/guard_training.py
 	$(BIN)/python scripts/default_table.py
 
-.PHONY: help setup check test test-all test-oldest coverage sanitize perf reproduce ablation
+.PHONY: help setup check browser test test-all test-oldest coverage sanitize perf reproduce ablation
 .DEFAULT_GOAL := help

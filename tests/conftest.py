@@ -1,9 +1,11 @@
 """One thread for each process, real data, and processes that wait for no clock."""
 
+import importlib.util
 import io
 import os
 import subprocess
 import time
+from pathlib import Path
 
 # Before torch is imported, and for all processes that tests start: threads of several
 # processes that wait for each other on too few cores wait for very long.
@@ -47,6 +49,24 @@ def nmt_ro_en():
         return fetch("nmt-ro-en", progress=False)
     except DataError as error:
         pytest.skip(f"nmt-ro-en cannot be had here: {error}")
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A real browser, and the module that knows how to look through it."""
+    path = Path(__file__).parent.parent / "scripts" / "browser.py"
+    spec = importlib.util.spec_from_file_location("browser", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    why = module.missing()
+    if why and os.environ.get("ACPROP_BROWSER") == "required":
+        pytest.fail(why)
+    if why:
+        pytest.skip(why)
+    with module.opened() as driver:
+        driver.set_script_timeout(PATIENCE)
+        driver.set_page_load_timeout(PATIENCE)
+        yield driver, module
 
 
 @pytest.fixture

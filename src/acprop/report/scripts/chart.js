@@ -13,7 +13,7 @@ const FEW = 50; // points that are drawn as dots too
 export function makeChart(host, height) {
   const plot = host.querySelector(".plot");
   const readout = host.querySelector(".readout");
-  const image = svg("svg", { role: "img" });
+  const image = svg("svg", { role: "img", preserveAspectRatio: "xMinYMin" });
   plot.append(image);
   let shown = null;
 

@@ -38,17 +38,20 @@ export function bindControls(form, change) {
   }
   for (const field of fields) {
     const name = field.dataset.field;
-    // Half a number is no mistake: while somebody types, only what is whole counts.
-    field.addEventListener("input", () => {
-      const { value, note } = parseField(name, field.value);
-      field.setAttribute("aria-invalid", String(note !== null));
-      if (note === null) change({ [name]: value }, []);
-    });
+    // Half a number is no mistake: while somebody types, only what is whole counts,
+    // and nothing is put in its place.
+    if (field.tagName !== "SELECT")
+      field.addEventListener("input", () => {
+        const { value, note } = parseField(name, field.value);
+        field.dataset.typing = "";
+        field.setAttribute("aria-invalid", String(note !== null));
+        if (note === null) change({ [name]: value }, []);
+      });
     field.addEventListener("change", () => {
       const { value, note } = parseField(name, field.value);
+      delete field.dataset.typing;
       field.setAttribute("aria-invalid", "false");
-      field.value = FIELDS[name].show(value);
-      if (note !== null) change({ [name]: value }, [note]);
+      change({ [name]: value }, note === null ? [] : [note]);
     });
   }
   for (const box of boxes)
@@ -69,7 +72,7 @@ export function bindControls(form, change) {
     for (const field of fields) {
       if (field.dataset.field === "focus") showFocus(field, state);
       const text = FIELDS[field.dataset.field].show(state[field.dataset.field]);
-      const isTyping = document.activeElement === field && field.tagName !== "SELECT";
+      const isTyping = "typing" in field.dataset && document.activeElement === field;
       if (!isTyping && field.value !== text) field.value = text;
     }
     for (const box of boxes) box.checked = state.show.includes(box.value);

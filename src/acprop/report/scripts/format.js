@@ -29,4 +29,4 @@ export function decay(beta) {
 export const whole = (n) =>
   String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f"); // a thin space between thousands
 
-export const percent = (share) => `${minus((100 * share).toFixed(Math.abs(share) < 0.095 ? 1 : 0))} %`;
+export const percent = (share) => `${minus((100 * share).toFixed(Math.abs(share) < 0.095 ? 1 : 0))}\u00a0%`;

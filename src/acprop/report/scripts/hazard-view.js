@@ -202,6 +202,7 @@ function makeEditor(host, change) {
     } else if (by !== undefined || event.key === "Delete" || event.key === "Backspace") {
       const g = [...now];
       g[cursor] = by === undefined ? 0 : Number((g[cursor] + by).toFixed(3)) || 0;
+      now = g; // at once, for keys that come faster than frames
       change(g);
     } else return;
     event.preventDefault();

@@ -60,22 +60,24 @@ export function segments(problem, beta1, centered) {
 // The second moment of these segments at every phase, into `out`; false where one is
 // too small for a double.
 export function secondMoment({ P, at, n, gap, first, rest, ratio }, beta2, out) {
+  const gain = 1 - beta2;
   let y = 0;
+  for (let i = 0; i < n; i++) {
+    y = beta2 * y + gain * first[i];
+    for (let j = 1, w = rest[i]; j < gap[i]; j++, w *= ratio) y = beta2 * y + gain * w;
+  }
+  y /= -Math.expm1(P * Math.log(beta2)); // what once round leaves, for ever
   let least = Infinity;
-  for (let round = 0; round < 2; round++) {
-    for (let i = 0; i < n; i++) {
-      let t = at[i];
-      let w = first[i];
-      for (let j = 0; j < gap[i]; j++) {
-        y = beta2 * y + (1 - beta2) * w;
-        w = j === 0 ? rest[i] : w * ratio;
-        out[t] = y;
-        t = t + 1 === P ? 0 : t + 1;
-        if (round === 1 && y < least) least = y;
-      }
+  for (let i = 0; i < n; i++) {
+    let t = at[i];
+    let w = first[i];
+    for (let j = 0; j < gap[i]; j++) {
+      y = beta2 * y + gain * w;
+      w = j === 0 ? rest[i] : w * ratio;
+      out[t] = y;
+      if (y < least) least = y;
+      t = t + 1 === P ? 0 : t + 1;
     }
-    // what once round leaves, for ever
-    if (round === 0) y /= -Math.expm1(P * Math.log(beta2));
   }
   return least > SMALLEST;
 }

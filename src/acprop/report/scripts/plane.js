@@ -13,7 +13,7 @@ export const Z = { lo: toLogit(0.001), hi: toLogit(0.99999), step: 0.2 };
 const BETA2 = [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
 const PERIODS = [3, 5, 10, 20, 50, 100, 200];
 // Crossings of neighbouring periods that are farther apart than this are two branches.
-const JUMP = 1.4;
+const JUMP = 2.2;
 
 // Every P up to 15, then such as lie evenly on a logarithmic axis.
 export function columns(least) {
@@ -48,7 +48,9 @@ export function makePlane(host, move) {
   const plot = host.querySelector(".plot");
   const handle = svg("circle", { class: "point", r: 9, tabindex: 0, role: "slider" });
   const cross = svg("path", { class: "crosshair" });
-  const image = svg("svg", { role: "group" });
+  const under = svg("g");
+  // The point itself is never taken out: it would lose the focus.
+  const image = svg("svg", { role: "group", preserveAspectRatio: "xMinYMin" }, under, cross, handle);
   plot.append(image);
   let places = null;
   let now = { P: 10, beta2: 0.9, least: 3 };
@@ -65,7 +67,7 @@ export function makePlane(host, move) {
     image.setAttribute("height", HEIGHT);
     image.setAttribute("aria-label", `The plane of P and β2, ${PROBLEMS[name].label}`);
     const chosen = layers.find((layer) => layer.key === focus);
-    image.replaceChildren(
+    under.replaceChildren(
       hatching(),
       ...areas(chosen, x, y, box),
       axes({
@@ -78,8 +80,6 @@ export function makePlane(host, move) {
         yLabel: "β2",
       }),
       ...layers.map((layer) => borderLines(layer, x, y)),
-      cross,
-      handle,
     );
     places = { x, y, box };
     now = { P, beta2, least };
@@ -99,10 +99,13 @@ export function makePlane(host, move) {
 
   const go = (P, z) => {
     const within = Math.min(Math.max(z, Z.lo), Z.hi);
-    move(
-      Math.min(Math.max(Math.round(P), now.least), MOST),
-      Number(toBeta2(within).toPrecision(within > 4 ? 6 : 4)),
-    );
+    // at once, for keys that come faster than frames
+    now = {
+      ...now,
+      P: Math.min(Math.max(Math.round(P), now.least), MOST),
+      beta2: Number(toBeta2(within).toPrecision(within > 4 ? 6 : 4)),
+    };
+    move(now.P, now.beta2);
   };
   const follow = (event) => {
     const { left, top } = image.getBoundingClientRect();
