@@ -88,9 +88,10 @@ def test_a_study_becomes_a_page_and_is_not_run_again(tmp_path, shelf):
     assert "vision/tiny: 4 runs: 4 done" in plain
     assert "not run: 2 runs on cifar100" in plain
     assert "the page: file://" in plain
+    study = (out / "study-vision-tiny-smoke.html").read_text("utf-8")
+    assert "A tiny study" in study
+    assert "512 images, 1 epochs" in study
     page = (out / "index.html").read_text("utf-8")
-    assert "A tiny study" in page
-    assert "512 images, 1 epochs" in page
     assert "left out by --only" in page
     assert "cifar100" in page
     records = list(read(out / "studies" / "vision-tiny-smoke.jsonl"))
@@ -138,7 +139,7 @@ def test_a_text_of_the_users_becomes_a_page_chosen_by_validation_loss(
     result = acprop(tmp_path / "out", "--only", "language/own")
     assert result.exit_code == 0, result.output
     assert "language/own: 6 runs: 6 done" in result.output.replace("\n", "")
-    page = (tmp_path / "out" / "index.html").read_text("utf-8")
+    page = (tmp_path / "out" / "study-language-own-smoke.html").read_text("utf-8")
     assert "own.txt (file: " in page
     assert "validation loss" in page
     assert "accuracy" not in page
@@ -202,12 +203,13 @@ def test_records_of_two_machines_become_one_page(tmp_path, shelf):
     result = CliRunner().invoke(app, ["report", *given, "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert "0 verdicts, 1 figures, 1 studies" in result.output
-    page = (out / "index.html").read_text("utf-8")
+    page = (out / "studies.html").read_text("utf-8")
     assert f"{len(runs)} of {len(runs)} runs: {len(runs)} done" in page
-    assert "figures/periods-dense.png" in page
+    assert "figures/periods-dense.svg" in (out / "figures.html").read_text("utf-8")
     again = CliRunner().invoke(app, ["report", str(out), "--out", str(tmp_path / "b")])
     assert again.exit_code == 0, again.output
-    assert (tmp_path / "b" / "index.html").read_text("utf-8").count("<figure") == 2
+    for name in ("figures.html", "study-vision-tiny-smoke.html"):
+        assert (tmp_path / "b" / name).read_text("utf-8").count("<figure") == 1
 
 
 BAD = [
@@ -247,4 +249,4 @@ def test_the_laboratory_is_checked_and_drawn(tmp_path):
     assert result.exit_code == 0, result.output
     assert len(list((tmp_path / "verdicts").iterdir())) == len(CLAIMS)
     page = (tmp_path / "index.html").read_text("utf-8")
-    assert "figures/area-dense-0.9.png" in page
+    assert "figures/area-dense-0.9.svg" in page

@@ -1,10 +1,11 @@
 """Records of several files and machines become one collection."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
-from acprop.records import FigureRecord, RunStatus, write
+from acprop.records import FigureRecord, RunStatus, to_json, write
 from acprop.report.collect import collect
 
 from .made import named
@@ -52,10 +53,44 @@ def test_in_a_folder_other_json_lines_are_passed_over(tmp_path):
     assert [file.name for file in collect([tmp_path]).files] == ["a.jsonl"]
 
 
-def test_runs_without_their_study_are_refused_with_the_command_to_use(tmp_path):
+def test_runs_without_their_study_are_named_with_the_command_to_use(tmp_path):
     write(tmp_path / "a.jsonl", [run()])
-    with pytest.raises(ValueError, match=r"runs of vgg at scale smoke .* bench study"):
-        collect([tmp_path])
+    (problem,) = collect([tmp_path]).problems
+    assert re.match(r"1 runs of vgg at scale smoke, .* acprop bench study", problem)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (to_json(run("sgd"))[:-40].encode(), "it is cut off or no JSON"),
+        (
+            to_json(run("sgd")).replace('"schema": 2', '"schema": 99').encode(),
+            "schema must be 1 or 2, got 99; a newer acprop wrote this",
+        ),
+        (b'{"record": "dream", "schema": 2}', "record must be one of region"),
+        (b'{"record": "run", "schema": 2}', "a run must have run, study"),
+        (to_json(run("sgd")).replace("done", "won").encode(), "'won' is not a valid"),
+        (b"\xff\xfe", "it is cut off or no JSON"),
+        (b'["a list"]', "record must be one of region"),
+    ],
+    ids=["cut off", "schema", "kind", "fields", "status", "bytes", "a list"],
+)
+def test_a_line_that_cannot_be_read_is_named_and_the_rest_is_there(line, why, tmp_path):
+    good = "\n".join(map(to_json, [study(RUNS), *RUNS])).encode()
+    (tmp_path / "a.jsonl").write_bytes(good + b"\n" + line + b"\n")
+    found = collect([tmp_path])
+    (problem,) = found.problems
+    assert problem.startswith(f"a.jsonl, line {len(RUNS) + 2}: {why}")
+    ((_, runs),) = found.studies
+    assert runs == RUNS
+
+
+def test_a_file_whose_first_line_is_lost_is_not_passed_over(tmp_path):
+    lines = [to_json(study(RUNS))[30:], *map(to_json, RUNS)]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines), "utf-8")
+    problems = collect([tmp_path]).problems
+    assert len(problems) == 2  # the line, and runs without a study
+    assert problems[0] == "a.jsonl, line 1: it is cut off or no JSON"
 
 
 @pytest.mark.parametrize("name", ["", "nowhere.jsonl", "empty"])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from acprop.records import write
-from acprop.report.gallery import build_gallery
+from acprop.report.gallery import Gallery, build_gallery
 from acprop.report.studies import gather
 from acprop.reproduce.pages import build_page
 from acprop.reproduce.studies import StudyResult, keep
@@ -59,6 +59,11 @@ def test_a_study_without_pictures_has_an_empty_gallery(tmp_path):
     assert (found.last, found.series, found.lost) == ((), (), 0)
 
 
+def shown(result):
+    """The study's own page."""
+    return result.page.with_name("study-vgg-smoke.html").read_text("utf-8")
+
+
 def test_the_page_of_another_machine_shows_what_lies_beside_the_records(
     runs, folders, tmp_path
 ):
@@ -70,12 +75,26 @@ def test_the_page_of_another_machine_shows_what_lies_beside_the_records(
     for r in runs:
         for name in NAMES:
             assert (kept / "artifacts" / r.run / name).is_file()
-    text = build_page([kept], page).page.read_text("utf-8")
+    text = shown(build_page([kept], page))
     assert "ACProp, seed 0, step 10" in text
     assert "are not beside the records" not in text
-    again = build_page([page / "studies"], page).page.read_text("utf-8")
+    again = shown(build_page([page / "studies"], page))
     assert "ACProp, seed 0, step 10" in again
     bare = tmp_path / "bare"
     write(bare / "vgg.jsonl", result.records)
-    said = build_page([bare], tmp_path / "other").page.read_text("utf-8")
+    said = shown(build_page([bare], tmp_path / "other"))
     assert "Pictures of 2 arms are not beside the records" in said
+
+
+@pytest.mark.parametrize("name", ["../samples-1.png", "/etc/samples-1.png", "a/b.png"])
+def test_a_file_that_is_not_in_the_runs_folder_is_not_copied(name, tmp_path):
+    """A record may come from anyone; it must not fetch other files onto the page."""
+    made = replace(run(), artifacts=(name,))
+    (tmp_path / "samples-1.png").write_bytes(b"private")
+    folder = tmp_path / "artifacts" / made.run
+    folder.mkdir(parents=True)
+    found = build_gallery(
+        tmp_path / "out", gather(study([made]), [made]), {made.run: folder}
+    )
+    assert found == Gallery()
+    assert not (tmp_path / "out").exists()

@@ -8,7 +8,8 @@ import pytest
 from acprop.records import RunStatus, from_json, to_json
 from acprop.report.figures import draw, figure
 from acprop.report.heatmaps import cell_words
-from acprop.report.studies import gather, study_figures
+from acprop.report.studies import gather, sensitivity_curves, study_figures
+from acprop.report.style import DARK_LETTER, LIGHT_LETTER
 
 from .made_runs import run, seeds, study, with_status
 
@@ -29,11 +30,32 @@ def test_a_line_is_the_mean_and_its_band_one_standard_deviation():
 
 def test_the_band_is_drawn_where_the_record_has_it():
     (panel,) = records(seeds("acprop", (0.5, 0.6, 0.7)))
-    (band,) = figure([from_json(to_json(panel))]).axes[0].collections
+    band, dots = figure([from_json(to_json(panel))]).axes[0].collections
     corners = band.get_paths()[0].vertices
     assert (corners[:, 1].min(), corners[:, 1].max()) == pytest.approx((20, 60))
     at_end = corners[corners[:, 0] == 2][:, 1]
     assert (at_end.min(), at_end.max()) == pytest.approx((40, 60))
+    assert dots.get_offsets().tolist() == [[2, pytest.approx(y)] for y in (40, 50, 60)]
+
+
+def test_sensitivity_is_the_end_over_an_axis_with_each_seed_a_dot():
+    runs = [
+        replace(r, run=f"{lr} {r.run}")
+        for lr, end in ((1e-3, 0.5), (1e-2, 0.7), (1e-1, 0.4))
+        for r in seeds("acprop", (end, end + 0.1), lr=lr)
+    ]
+    (panel,) = sensitivity_curves(gather(study(runs, axes=["lr"]), runs))
+    (line,) = panel.lines
+    assert (panel.x_label, panel.x_scale) == ("lr", "log")
+    assert line.x == (1e-3, 1e-2, 1e-1)
+    np.testing.assert_allclose(line.y, (45, 65, 35))
+    assert len(line.dots) == 6
+    assert line.dots[0] == (1e-3, pytest.approx(40))
+
+
+def test_two_places_are_no_curve():
+    runs = [run(lr=lr) for lr in (0.1, 0.2)]
+    assert sensitivity_curves(gather(study(runs, axes=["lr"]), runs)) == []
 
 
 def test_one_seed_has_a_line_without_a_band(tmp_path):
@@ -198,7 +220,7 @@ def test_a_heat_map_of_one_setting_is_refused():
 def test_numbers_in_cells_can_be_read_on_their_colour():
     for ax in figure(heat(GRID)).axes[:2]:
         faces = [patch.get_facecolor()[:3] for patch in ax.patches]
-        inks = [{"white": 1.0, "black": 0.0}[t.get_color()] for t in ax.texts]
+        inks = [{LIGHT_LETTER: 1.0, DARK_LETTER: 0.0}[t.get_color()] for t in ax.texts]
         light = np.dot(faces, (0.299, 0.587, 0.114))
         assert (np.abs(light - inks) >= 0.5).all()
 

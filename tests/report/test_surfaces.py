@@ -3,6 +3,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from acprop.report.figures import draw, figure
+from acprop.report.style import DARK_LETTER
 
 from .made import surface
 
@@ -14,7 +15,7 @@ def test_zero_is_the_middle_of_the_colours_and_a_black_curve():
     assert mesh.get_cmap().name == "RdBu_r"
     crossed = sorted(zero.get_paths()[0].vertices.tolist())
     np.testing.assert_allclose(crossed, [[1 / 3, 0], [3 / 7, 1]], atol=1e-12)
-    assert to_hex(zero.get_edgecolor()[0]) == "#000000"
+    assert to_hex(zero.get_edgecolor()[0]) == DARK_LETTER
 
 
 def test_a_surface_of_one_sign_has_no_middle():

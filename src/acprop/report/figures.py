@@ -78,7 +78,7 @@ def _lay_out(drawn: Figure) -> None:
     engine = drawn.get_layout_engine()
     if engine is not None:
         engine.execute(drawn)
-        drawn.set_layout_engine("none")
+        drawn.set_layout_engine("none")  # pyright: ignore[reportUnknownMemberType]
 
 
 def draw_once(records: Sequence[Record], path: Path, *, title: str | None) -> None:

@@ -260,9 +260,9 @@ _WORDS = ("same order", "opposite order", "no difference shown")
 
 def _commands(entry: Entry, found: Sequence[StudyAnswer]) -> tuple[str, ...]:
     """As they were run; what was not run, at smoke scale."""
-    known = {study.study: [] for study in found}
+    known: dict[str, list[str]] = {}
     for study in found:
-        known[study.study].append(study.command)
+        known.setdefault(study.study, []).append(study.command)
     studies = [
         command
         for name in entry.studies

@@ -176,7 +176,7 @@ def _entries() -> list[Plain]:
 
 def _entry(plain: Plain, tables: list[PaperTable]) -> Entry:
     lists = ("studies", "figures", "claims", "commands")
-    known = {k: tuple(v) if k in lists else v for k, v in plain.items()}
+    known: Plain = {k: tuple(v) if k in lists else v for k, v in plain.items()}
     orders = [Order(o["study"], tuple(o["than"])) for o in known.pop("better", [])]
     return Entry(**known, better=tuple(orders), tables=tuple(tables))
 

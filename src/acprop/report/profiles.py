@@ -103,7 +103,8 @@ def _line(who: str, studies: Sequence[Sequence[float]]) -> Line:
         for _ in range(_RESAMPLES)
     ]
     low, high = np.quantile(again, (0.025, 0.975), axis=0)
-    return Line(who, TAUS, *(tuple(map(float, y)) for y in (_profile(runs), low, high)))
+    y, low, high = (tuple(map(float, some)) for some in (_profile(runs), low, high))
+    return Line(who, TAUS, y, low, high)
 
 
 def _profile(studies: Sequence[np.ndarray]) -> np.ndarray:

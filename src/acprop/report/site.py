@@ -19,7 +19,7 @@ comes from records, which lie beside them; the same records give the same bytes.
 
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -157,14 +157,14 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    ours = {
+    ours: dict[str, Callable[..., Any]] = {
         "url": quote,
         "key": key_of,
         "label": label_of,
         "display": display,
         "anywhere": _breakable,
         "printed": paper_words,
-        "swatch": lambda text: optimizer_of(text) or "",
+        "swatch": optimizer_of,
     }
     made.filters.update(ours)  # pyright: ignore[reportUnknownMemberType]
     style = made.get_template("style.css").render() + _colours()
