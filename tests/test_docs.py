@@ -47,6 +47,13 @@ def test_the_speed_table_of_the_readme_is_the_record(monkeypatch):
     assert table in (ROOT / "README.md").read_text("utf-8")
 
 
+def test_the_tables_of_small_state_are_the_records():
+    filled = runpy.run_path(str(ROOT / "scripts/default_table.py"))["filled"]
+    page = (ROOT / "docs/small-state.md").read_text("utf-8")
+    assert "| 8 bits |" in page
+    assert filled(page) == page
+
+
 def test_the_counts_of_the_readme_are_those_of_the_verdicts():
     verdicts = list(read(ROOT / "results/lab/verdicts.jsonl"))
     paper = [v for v in verdicts if v.owner == "paper"]

@@ -10,7 +10,7 @@ Two things matter to a denominator that knows only the past. A small s must not 
 0: the eighth power reaches down to 2·10⁻¹⁰ of the block's largest √s, and what is not 0
 keeps at least the code 1. And s must go on moving: its change of 0.1 % per step is far
 below the distance between two codes, so rounding is random, up or down with the
-probabilities that make it right on average.
+probabilities that make it right on average. docs/small-state.md measures both.
 """
 
 from math import ceil, prod
