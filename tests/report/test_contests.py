@@ -14,8 +14,8 @@ from acprop.report.contests import (
     trial_table,
 )
 from acprop.report.figures import draw
-from acprop.report.page import Content, write_page
 from acprop.report.profiles import profile_curves, scores, study_profiles
+from acprop.report.site import Content, write_site
 from acprop.report.statistics import arms_of
 from acprop.report.studies import gather, study_figures
 from acprop.report.tables import study_sentence
@@ -148,8 +148,8 @@ def test_the_sentence_names_the_ruleset():
 
 def test_the_page_shows_tables_figures_and_what_was_left_out(tmp_path):
     two = [tuned("vgg"), tuned("other")]
-    page = write_page(tmp_path, Content([], [], two), missing=[], about={})
-    text = page.read_text("utf-8")
+    write_site(tmp_path, Content([], [], two), missing=[], about={})
+    text = "".join(page.read_text("utf-8") for page in tmp_path.rglob("*.html"))
     assert text.count("p (Holm)") >= 2
     assert "Left out by the budget: 1 of 3 trials" in text
     assert "studies/vgg-smoke-tuned-points.svg" in text
