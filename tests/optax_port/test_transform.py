@@ -215,7 +215,9 @@ def follow_in_torch(cls, grads, **options) -> np.ndarray:
 
 @pytest.mark.parametrize("weight_decay", [0.0, 0.1])
 @pytest.mark.parametrize(
-    ("ours", "cls", "given", "theirs"), OPTIMIZERS, ids=lambda v: str(v)[:40]
+    ("ours", "cls", "given", "theirs"),
+    OPTIMIZERS,
+    ids=lambda v: getattr(v, "__name__", str(v)),
 )
 def test_a_name_is_the_torch_class_of_that_name(ours, cls, given, theirs, weight_decay):
     """Defaults included: rule, convention, ε, bound, kind of weight decay."""
