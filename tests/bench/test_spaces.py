@@ -119,17 +119,17 @@ ranges = { lr = [1e-4, 1e-1], eps = [1e-8, 1e-2], 1-beta2 = [1e-3, 1e-1] }
 """
 VALID = "spaces/tiny.toml must be a valid space, got"
 BAD = [
-    ("optimizer = \"adamw\"", 'optimizer = "adamv"', "line 4: optimizer must be one of .* did you mean adam"),
-    ("lr = [1e-4, 1e-1], eps", "lrr = [1e-4, 1e-1], eps", "line 6: ranges of adamw must"),
+    ('"adamw"', '"adamv"', "line 4: optimizer must be one of .* did you mean adam"),
+    ("lr = [1e-4, 1e-1], eps", "lrr = [1e-4, 1e-1], eps", "line 6: ranges of adamw"),
     ("[1e-4, 1e-1]", "[1e-1, 1e-4]", r"line 6: lr must be a lower and a higher value"),
     ("[1e-4, 1e-1]", "[1e-4]", r"line 6: lr must be a lower and a higher value"),
     ("1-beta2", "1-momentm", "line 11: .* got 1-momentm; did you mean 1-momentum"),
     ("1-beta2", "1-rho", "line 11: ranges of acprop must be among lr, .*, got 1-rho"),
-    ('"stored"', '"outside"', "line 10: eps_place must be stored, where convention auth"),
+    ('"stored"', '"outside"', "line 10: eps_place must be stored, where"),
     ('"stored"', '"inner"', "line 10: spaces.1.eps_place: Input should be"),
     ('eps_place = "outside"\n', "", "line 3: eps_place must be given where eps is"),
     ("convention =", "convntion =", "line 9: settings of acprop .* did you mean conv"),
-    ("note", "nota", "note: Field required; line 2: nota: no such key; did you mean note"),
+    ("note", "nota", "note: Field required; line 2: nota: no such key; did you"),
     ("[1e-3, 1e-1]", "[1e-3, 2.0]", r"line 11: beta2 must be in \[0, 1\), got -1"),
 ]  # fmt: skip
 
@@ -150,7 +150,9 @@ def test_a_bad_space_is_refused_with_its_file_and_line(tmp_path, old, new, messa
 def test_a_variant_has_the_space_of_its_own():
     assert WIDE.of("acprop", {}).eps_place == "outside"
     assert WIDE.of("acprop", {"convention": "authors"}).eps_place == "stored"
-    with pytest.raises(ValueError, match=r"^optimizer must have a space in wide-1.toml"):
+    with pytest.raises(
+        ValueError, match=r"^optimizer must have a space in wide-1.toml"
+    ):
         WIDE.of("acprop", {"convention": "torch"})
 
 
@@ -162,5 +164,7 @@ def test_a_point_in_the_corner_is_the_end_of_every_range():
 
 
 def test_an_unknown_space_is_refused():
-    with pytest.raises(ValueError, match=r"^space must be one of wide-1, got 'wide-9'; "):
+    with pytest.raises(
+        ValueError, match=r"^space must be one of wide-1, got 'wide-9'; "
+    ):
         read_spaces(STUDIES, "wide-9")

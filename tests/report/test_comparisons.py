@@ -1,0 +1,164 @@
+"""Who is better, when several are compared and some runs fail."""
+
+import math
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from acprop.report.comparisons import (
+    best_epoch,
+    compare_all,
+    holm,
+    interquartile_mean,
+    paired_p,
+    probability_of_improvement,
+    to_target,
+)
+from acprop.report.statistics import arms_of
+
+from .made_runs import run, seeds, with_status
+
+TEN = np.random.default_rng(0).normal(0.7, 0.01, size=10)
+
+
+def arm(optimizer, finals, lost=(), **settings):
+    runs = seeds(optimizer, finals, **settings)
+    for seed in lost:
+        runs = with_status(runs, seed, "diverged")
+    (made,) = arms_of(runs)
+    return made
+
+
+def test_holms_correction_by_hand():
+    """Four tests: the smallest p counts four times, the next three times, and so on."""
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_a_comparison_without_a_p_still_counts_in_the_family():
+    assert holm([0.02, math.nan]) == pytest.approx([0.04, 1.0])
+
+
+def test_p_is_students():
+    differences = [0.1, 0.3, -0.05, 0.2]
+    assert paired_p(differences) == pytest.approx(
+        stats.ttest_rel(np.array(differences) + 1, np.ones(4)).pvalue
+    )
+
+
+@pytest.mark.parametrize(
+    ("differences", "p"), [([], math.nan), ([1.0], math.nan), ([0.0] * 3, 1.0),
+                           ([0.5] * 3, 0.0)]
+)  # fmt: skip
+def test_p_of_differences_that_do_not_spread(differences, p):
+    assert paired_p(differences) == pytest.approx(p, nan_ok=True)
+
+
+def words(arms, metric="test_accuracy"):
+    return [c.words if c else None for c in compare_all(arms, arms[0], metric)]
+
+
+def test_better_and_worse_follow_the_metric():
+    drift = 0.001 * np.arange(10)
+    below, above = arm("adam", TEN - 0.02 + drift), arm("sgd", TEN + 0.02 + drift)
+    arms = [arm("acprop", TEN), below, above]
+    assert words(arms) == [None, "worse", "better"]
+    assert words(arms, "train_loss") == [None, "worse", "better"]
+
+
+def test_what_one_comparison_shows_a_family_may_not():
+    """p = 0.03 alone is 0.15 among five."""
+    shift = np.array([0.004, 0.001, 0.006, 0.001, 0.003])
+    values = TEN[:5]
+    ours, theirs = arm("acprop", values), arm("adam", values + shift)
+    alone = compare_all([ours, theirs], ours, "test_accuracy")[1]
+    assert 0.01 < alone.p == alone.raw_p < 0.05
+    assert alone.words == "better"
+    others = [arm("sgd", values[::-1] + 0.001 * i, lr=i) for i in (1, 2, 3, 4)]
+    among = compare_all([ours, theirs, *others], ours, "test_accuracy")[1]
+    assert among.raw_p == alone.p
+    assert among.p == pytest.approx(5 * alone.p)
+    assert among.words == "no difference shown after correction"
+
+
+def test_an_interval_with_zero_in_it_shows_no_difference():
+    arms = [arm("acprop", TEN), arm("adam", TEN[::-1])]
+    found = compare_all(arms, arms[0], "test_accuracy")[1]
+    assert found.difference.spread.low < 0 < found.difference.spread.high
+    assert found.words == "no difference shown"
+
+
+def test_who_fails_more_often_is_never_called_better():
+    """Of ten seeds three diverged; the seven others are far better."""
+    good = TEN + 0.05 + 0.001 * np.arange(10)
+    failing = arm("sgd", good, lost=(0, 3, 7))
+    ours = arm("acprop", TEN)
+    assert words([ours, failing]) == [
+        None, "no difference shown: of the better one more runs failed",
+    ]  # fmt: skip
+    assert words([failing, ours])[1].startswith("no difference shown: of the better")
+    assert words([arm("acprop", TEN, lost=(1, 2, 4)), failing])[1] == "better"
+    assert words([failing, arm("adam", TEN - 0.1)])[1].startswith("no difference")
+    worse = arm("sgd", good - 0.1, lost=(0, 3))
+    assert words([ours, worse])[1] == "worse"
+
+
+def test_the_probability_of_improvement_counts_pairs_and_failures():
+    ours, theirs = arm("sgd", [0.3, 0.5, 0.9], lost=(2,)), arm("adam", [0.5, 0.4])
+    by_hand = np.mean(
+        [
+            (a > b) + 0.5 * (a == b)
+            for a, b in product([0.3, 0.5, -math.inf], [0.5, 0.4])
+        ]
+    )
+    found = probability_of_improvement(ours, theirs, "val_accuracy")
+    assert found == pytest.approx(by_hand)
+    assert probability_of_improvement(theirs, ours, "val_accuracy") == (
+        pytest.approx(1 - by_hand)
+    )
+    assert probability_of_improvement(ours, ours, "train_loss") == 0.5
+
+
+def test_the_interquartile_mean_leaves_out_a_quarter_at_each_end():
+    values = np.array([0.1, 0.5, 0.52, 0.54, 0.56, 0.58, 0.6, 0.99])
+    assert interquartile_mean(arm("sgd", values), "val_accuracy") == (
+        pytest.approx(values[2:6].mean())
+    )
+    # Two of eight failed: they are the worst quarter, 0.1 and 0.5 are the next.
+    failing = arm("sgd", values, lost=(6, 7))
+    assert interquartile_mean(failing, "val_accuracy") == (
+        pytest.approx(values[:4].mean())
+    )
+    three = arm("sgd", values, lost=(5, 6, 7))
+    assert math.isnan(interquartile_mean(three, "val_accuracy"))
+
+
+def test_steps_and_seconds_to_a_target():
+    def made(seed, values, status="done"):
+        one = run("sgd", seed, values, status=status)
+        history = tuple(
+            {**entry, "step": 20 * i, "wall_seconds": 0.5}
+            for i, entry in enumerate(one.history, 1)
+        )
+        return replace(one, history=history)
+
+    (found,) = arms_of([made(0, (0.5, 0.8, 0.7)), made(1, (0.9, 0.9, 0.9)),
+                        made(2, (0.1, 0.2, 0.3))])  # fmt: skip
+    seen = to_target(found, "val_accuracy", 0.8)
+    assert (seen.n, seen.of, seen.steps, seen.seconds) == (2, 3, 40, 1.0)
+    (failing,) = arms_of([made(0, (0.9, 0.9), "diverged"), made(1, (0.9, 0.9))])
+    seen = to_target(failing, "val_accuracy", 0.8)
+    assert (seen.n, seen.steps) == (1, math.inf)
+    falling = to_target(found, "train_loss", 0.15)
+    assert (falling.n, falling.steps) == (1, math.inf)
+
+
+def test_the_best_test_epoch_is_the_best_of_all_epochs():
+    one = run(values=(0.5, 0.9, 0.7))
+    assert best_epoch(one, "test_accuracy") == pytest.approx(0.8)
+    assert best_epoch(one, "train_loss") == pytest.approx(0.1)
+    assert math.isnan(best_epoch(one, "none"))

@@ -1,0 +1,201 @@
+"""Tables and figures of a study by the ruleset default or tuned."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from acprop.records import RunStatus
+from acprop.report.contests import (
+    comparison_table,
+    contestant_arms,
+    detail_table,
+    sensitivity,
+    trial_table,
+)
+from acprop.report.figures import draw
+from acprop.report.page import Content, write_page
+from acprop.report.profiles import profile_curves, scores, study_profiles
+from acprop.report.statistics import arms_of
+from acprop.report.studies import gather, study_figures
+from acprop.report.tables import study_sentence
+
+from .made_runs import run, seeds, study, with_status
+
+TEN = np.random.default_rng(0).normal(0.8, 0.01, size=10)
+DRIFT = 0.0005 * np.arange(10)
+WINNER = {"acprop": 0.01, "adam": 0.1, "sgd": 0.5}
+
+
+def timed(history):
+    return tuple({**e, "step": 20 * e["epoch"], "wall_seconds": 0.5} for e in history)
+
+
+def tuned(name="vgg"):
+    """Three contestants: Adam is worse, SGD failed twice; two trials each."""
+    finals = {
+        "acprop": seeds("acprop", TEN, lr=0.01),
+        "adam": seeds("adam", TEN - 0.02 + DRIFT),
+        "sgd": with_status(
+            with_status(seeds("sgd", TEN + 0.01 + DRIFT, lr=0.5), 3, "diverged"),
+            5, "error", "MemoryError: out of memory",
+        ),
+    }  # fmt: skip
+    trials, runs = [], []
+    for who in finals:
+        for number, (lr, value) in enumerate([(WINNER[who], 0.9), (2.0, 0.5)]):
+            made = [
+                replace(run(who, seed, (0.2, value), lr=lr), ruleset="tuned")
+                for seed in (100, 101)
+            ]
+            if (who, number) == ("sgd", 1):
+                made[0] = replace(made[0], status=RunStatus.DIVERGED)
+            runs += made
+            trials.append({
+                "contestant": who, "number": number, "settings": {"lr": lr},
+                "runs": [r.run for r in made],
+            })  # fmt: skip
+    runs += [replace(r, ruleset="tuned") for some in finals.values() for r in some]
+    runs = [replace(r, study=name, history=timed(r.history)) for r in runs]
+    record = replace(
+        study([r for some in finals.values() for r in some], name=name),
+        ruleset="tuned",
+        contestants={who: [r.run for r in some] for who, some in finals.items()},
+        target=0.75,
+        tuning={
+            "search": "sobol", "space": "wide-1", "metric": "val_accuracy",
+            "seeds": [100, 101], "n_trials": 2, "trials": trials,
+            "left_out": ["1 of 3 trials"],
+        },
+    )  # fmt: skip
+    return record, runs
+
+
+FOUND = gather(*tuned())
+
+
+def cells(table, column):
+    (i,) = [i for i, name in enumerate(table.columns) if column in name]
+    return {row[0]: row[i] for row in table.rows}
+
+
+def test_every_contestant_has_a_row_with_interval_correction_and_verdict():
+    table = comparison_table(FOUND)
+    assert cells(table, "verdict") == {
+        "ACProp": "–",
+        "Adam": "worse",
+        "SGD": "no difference shown: of the better one more runs failed",
+    }
+    assert cells(table, "difference")["ACProp"] == "reference"
+    assert cells(table, "difference")["Adam"].startswith("−1.7")
+    assert "[" in cells(table, "difference")["Adam"]
+    assert cells(table, "Holm")["Adam"] == "< 0.001"
+    assert "ruleset tuned" in table.caption
+
+
+def test_failures_of_trials_and_runs_are_counted_by_kind():
+    table = comparison_table(FOUND)
+    assert cells(table, "trials") == {"ACProp": "2", "Adam": "2", "SGD": "2, 1 failed"}
+    assert cells(table, "runs")["SGD"] == "8 of 10 finished: 1 diverged, 1 error"
+
+
+def test_the_winners_settings_are_in_a_table_of_their_own():
+    table = trial_table(FOUND)
+    assert cells(table, "lr") == {"ACProp": "0.01", "Adam": "0.1", "SGD": "0.5"}
+    assert cells(table, "failed") == {"ACProp": "0", "Adam": "0", "SGD": "1"}
+    assert set(cells(table, "winner's").values()) == {"90.00"}
+    assert "2 trials for each, scrambled Sobol points" in table.caption
+
+
+def test_the_best_test_epoch_is_a_column_labelled_so():
+    table = detail_table(FOUND)
+    assert "best test epoch (as the paper reports)" in table.columns[3]
+    assert cells(table, "P(better")["ACProp"] == "–"
+    assert float(cells(table, "P(better")["Adam"]) < 0.2
+    assert cells(table, "reached")["SGD"] == "8 of 10"
+    assert cells(table, "reached")["ACProp"] == "10 of 10"
+
+
+def test_trials_are_in_no_arm_and_all_of_them_in_the_figure():
+    assert len(FOUND.trials) == 12
+    assert len(contestant_arms(FOUND)) == len(FOUND.arms) == 3
+    (points,) = sensitivity(FOUND)
+    assert points.drawn == "points"
+    assert [line.label for line in points.lines] == [
+        "ACProp", "Adam", "SGD, 1 of 2 without a value",
+    ]  # fmt: skip
+    assert points.lines[0].x == (0.01, 2.0)
+    assert points.lines[0].y == pytest.approx((90, 50))
+
+
+def test_the_points_can_be_drawn(tmp_path):
+    draw(sensitivity(FOUND), tmp_path / "points.svg")
+    assert (tmp_path / "points.svg").stat().st_size > 1000
+
+
+def test_variants_of_one_optimizer_are_told_apart_in_figures():
+    record, runs = tuned()
+    renamed = dict(record.contestants)
+    renamed["acprop convention=authors"] = renamed.pop("adam")
+    found = gather(replace(record, contestants=renamed), runs)
+    labels = {line.label for line in study_figures(found)[0].lines}
+    assert {"ACProp", "ACProp, convention = authors"} <= labels
+
+
+def test_the_sentence_names_the_ruleset():
+    assert ", ruleset tuned, final test accuracy" in study_sentence(FOUND)
+
+
+def test_the_page_shows_tables_figures_and_what_was_left_out(tmp_path):
+    two = [tuned("vgg"), tuned("other")]
+    page = write_page(tmp_path, Content([], [], two), missing=[], about={})
+    text = page.read_text("utf-8")
+    assert text.count("p (Holm)") >= 2
+    assert "Left out by the budget: 1 of 3 trials" in text
+    assert "studies/vgg-smoke-tuned-points.svg" in text
+    assert "Performance profile over 2 studies at smoke scale, ruleset tuned" in text
+    assert (tmp_path / "studies/profile-tuned-smoke.svg").exists()
+    assert "1 run error: MemoryError: out of memory" in text
+
+
+def test_rulesets_are_never_mixed_in_a_profile():
+    record, runs = tuned()
+    default = replace(record, ruleset="default", tuning={})
+    assert study_profiles([gather(record, runs), gather(default, runs)]) == []
+
+
+def arm(optimizer, finals, lost=()):
+    runs = seeds(optimizer, finals)
+    for seed in lost:
+        runs = with_status(runs, seed, "diverged")
+    return arms_of(runs)[0]
+
+
+def test_a_profile_is_the_share_of_runs_above_each_score():
+    """Worst and best are 0 and 1; a failed run is below everything."""
+    made = scores(
+        {"a": arm("sgd", [0.4, 0.6]), "b": arm("adam", [0.7, 0.9, 0.1], lost=(2,))},
+        "val_accuracy",
+    )
+    assert made["b"] == pytest.approx([2 / 3, 4 / 3, -np.inf])
+    curves = profile_curves([made, made], "p", "t")
+    profile = {
+        line.label: dict(zip(line.x, line.y, strict=True)) for line in curves.lines
+    }
+    assert profile["a"][-1.0] == 1.0
+    assert profile["b"][-1.0] == pytest.approx(2 / 3)
+    assert profile["b"][0.5] == pytest.approx(2 / 3)
+    assert profile["b"][1.0] == pytest.approx(1 / 3)
+    assert profile["b"][1.5] == 0.0
+    for line in curves.lines:
+        assert all(
+            a <= y <= b for a, y, b in zip(line.low, line.y, line.high, strict=True)
+        )
+
+
+def test_one_study_has_no_profile():
+    made = scores({"a": arm("sgd", [0.4]), "b": arm("adam", [0.7])}, "val_accuracy")
+    assert profile_curves([made], "p", "t") is None
+    assert (
+        scores({"a": arm("sgd", [0.4]), "b": arm("adam", [0.4])}, "val_accuracy") == {}
+    )
