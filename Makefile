@@ -8,7 +8,7 @@ OLDEST := $(addprefix tests/optim/test_,between_steps.py gradients.py groups.py 
 C_SOURCES := $(wildcard src/acprop/native/*.c src/acprop/native/*.h src/acprop/native/*.inc)
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP)  ## build .venv with the package and everything the targets need
 
@@ -39,6 +39,9 @@ test: setup  ## the tests (all but the slow ones)
 test-all: setup  ## the tests, slow ones included
 	$(BIN)/pytest -n 2 -m ''
 
+test-cluster: setup  ## the engines alone: two Ray nodes, kills of workers, drivers and nodes; SLURM
+	$(BIN)/pytest -m '' tests/bench/engines
+
 test-oldest:  ## the optimizers with the oldest torch that is supported (its wheels bring several GB)
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/pip install -q torch==2.6.0 numpy expecttest hypothesis pytest pytest-xdist
@@ -59,6 +62,7 @@ perf: setup  ## speed, as ratios measured in one run
 	$(BIN)/python perf/rl.py
 	$(BIN)/python perf/features.py
 	$(BIN)/python perf/explorer.py
+	$(BIN)/python perf/store.py
 
 reproduce: setup  ## every claim, every toy figure, every study at smoke scale, and a page; ONLY=lab,… for some
 	$(BIN)/acprop reproduce --scale smoke $(if $(ONLY),--only $(ONLY))
@@ -69,5 +73,5 @@ ablation: setup  ## measure the guard and the roads not taken again (results/gua
 	$(BIN)/python scripts/guard_training.py
 	$(BIN)/python scripts/default_table.py
 
-.PHONY: help setup check browser test test-all test-oldest coverage sanitize perf reproduce ablation
+.PHONY: help setup check browser test test-all test-cluster test-oldest coverage sanitize perf reproduce ablation
 .DEFAULT_GOAL := help

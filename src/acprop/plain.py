@@ -21,8 +21,11 @@ def jsonable(value: Any) -> Any:
 
 
 def to_line(value: Any) -> str:
-    """One line of JSON."""
-    return json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False)
+    """One line of JSON, with NaN and ∞ as null."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (ValueError, TypeError):  # the way that takes longer, and is seldom needed
+        return json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False)
 
 
 def canonical(value: Any) -> str:

@@ -347,7 +347,11 @@ _PARTS = {"cells": Cell, "crossings": Crossing, "lines": Line, "bars": Bar}
 
 def to_json(record: Record) -> str:
     """Write a record as one line; numbers that JSON lacks (NaN, ∞) become null."""
-    return to_line({"record": record.record, "schema": SCHEMA, **asdict(record)})
+    # Not asdict of the whole: it copies every number of every epoch, one by one.
+    plain: Plain = {f.name: getattr(record, f.name) for f in fields(record)}
+    for name in _PARTS.keys() & plain.keys():
+        plain[name] = [asdict(part) for part in plain[name]]
+    return to_line({"record": record.record, "schema": SCHEMA, **plain})
 
 
 def from_json(line: str) -> Record:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from acprop.bench import index
 from acprop.bench.engines import Crew, End, Engine, Job, LocalEngine
 from acprop.bench.engines.work import is_as_far
 from acprop.bench.leases import Seen, Watch
@@ -98,6 +99,7 @@ def execute(
             held() as asked,
         ):
             _Driver(store, todo, crew, job, note, on_progress, until_epoch).go(asked)
+    index.read(root)  # whoever asks for the status next need not wait
     return [outcomes[spec.id] for spec in unique]
 
 

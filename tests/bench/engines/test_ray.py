@@ -76,7 +76,7 @@ def test_two_nodes_make_the_records_of_one_machine(cluster, here, tmp_path):
         assert attempts(tmp_path, spec) == [0]
     assert is_alive(cluster) == [True, True]
     kept = {path.name for path in tmp_path.iterdir()}
-    assert kept == {"store.json", *(spec.id for spec in SPECS)}
+    assert kept == {"store.json", "index", *(spec.id for spec in SPECS)}
 
 
 def test_a_worker_that_is_killed_goes_on_from_what_it_sent(cluster, here, tmp_path):
