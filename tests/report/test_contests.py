@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from acprop.report.page import Content, write_page
 
 from acprop.records import RunStatus
 from acprop.report.contests import (
@@ -14,7 +15,6 @@ from acprop.report.contests import (
     trial_table,
 )
 from acprop.report.figures import draw
-from acprop.report.page import Content, write_page
 from acprop.report.profiles import profile_curves, scores, study_profiles
 from acprop.report.statistics import arms_of
 from acprop.report.studies import gather, study_figures
