@@ -78,8 +78,8 @@ def test_winners_of_equally_many_trials_run_again_on_fresh_seeds(study, tmp_path
         assert value[best] == max(value.values())
         settings = own[best]["settings"]
         assert [known[r].seed for r in runs] == [0, 1]
-        for run in runs:
-            assert known[run].settings.items() >= settings.items()
+        for name_of_run in runs:
+            assert known[name_of_run].settings.items() >= settings.items()
     assert set(record.runs) == {r for runs in record.contestants.values() for r in runs}
     assert all(isinstance(r, RunRecord) and r.ruleset == "tuned" for r in result.runs)
 

@@ -18,6 +18,7 @@ LAB = ("numpy", "scipy", "mpmath", "matplotlib", "rich", "typer")
 BENCH = (
     "gymnasium",
     "jinja2",
+    "optuna",
     "pillow",
     "platformdirs",
     "pooch",
