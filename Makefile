@@ -61,10 +61,11 @@ perf: setup  ## speed, as ratios measured in one run
 	$(BIN)/python perf/input.py
 	$(BIN)/python perf/rl.py
 	$(BIN)/python perf/features.py
+	$(BIN)/python perf/site.py
 	$(BIN)/python perf/explorer.py
 	$(BIN)/python perf/store.py
 
-reproduce: setup  ## every claim, every toy figure, every study at smoke scale, and a page; ONLY=lab,… for some
+reproduce: setup  ## every claim, every toy figure, every study at smoke scale, and a site; ONLY=lab,… for some
 	$(BIN)/acprop reproduce --scale smoke $(if $(ONLY),--only $(ONLY))
 	@$(BIN)/python scripts/same_verdicts.py
 

@@ -80,9 +80,15 @@ def test_data_scale_and_metric_stand_in_one_sentence():
     assert study.command == f"acprop bench study {ROOMS} --scale small"
 
 
-def test_another_ruleset_is_another_question():
-    tuned = rooms((0.3, 0.3, 0.3, 0.3), ruleset="tuned")
-    assert answered("fig-9", tuned).word == "not run"
+@pytest.mark.parametrize("other", [{"ruleset": "tuned"}, {"scale": "search"}], ids=str)
+def test_another_ruleset_or_a_search_is_another_question(other):
+    found = rooms((0.3, 0.3, 0.3, 0.3), **other)
+    assert answered("fig-9", found).word == "not run"
+
+
+def test_no_difference_at_all_has_no_sign_of_its_own():
+    words = pair(answered("fig-9", rooms((0.50, 0.51, 0.52, 0.53)))).ours
+    assert words == "+0.00 [+0.00,\N{NO-BREAK SPACE}+0.00]"
 
 
 def test_rows_of_one_study_are_told_apart_by_their_task():

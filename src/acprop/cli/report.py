@@ -1,4 +1,4 @@
-"""`acprop report RECORDS…` builds the page from records; `report serve` shows one."""
+"""`acprop report RECORDS…` builds the site from records; `report serve` shows it."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ class _BuildUnlessTold(TyperGroup):
 
 app = typer.Typer(
     cls=_BuildUnlessTold,
-    help="Build the page from stored records, or show one on localhost.",
+    help="Build the site from stored records, or show one on localhost.",
     no_args_is_help=True,
 )
 
@@ -30,9 +30,9 @@ def build(
     records: Annotated[
         list[Path], typer.Argument(help="files of records, or folders with such files")
     ],
-    out: Annotated[Path, typer.Option(help="folder for the page")],
+    out: Annotated[Path, typer.Option(help="folder for the site")],
 ) -> None:
-    """Build one page from stored records alone, also those of several machines."""
+    """Build the site from stored records alone, also those of several machines."""
     with stopping.saying("stopped"):
         from acprop.reproduce.pages import build_page
 

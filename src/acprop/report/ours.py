@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from acprop.records import FigureRecord, Verdict
+from acprop.records import FigureRecord, StudyRecord, Verdict
 from acprop.report.comparisons import Comparison, compare_all
 from acprop.report.metrics import label_of
 from acprop.report.paper import Entry, PaperRow, PaperTable, PaperValue
@@ -28,6 +28,7 @@ from acprop.report.tables import (
 __all__ = ["Answer", "Pair", "StudyAnswer", "answer", "paper_words"]
 
 OURS = "acprop"
+SEARCH = "search"  # the scale at which settings are looked for
 Badge = Literal["holds", "fails", "undecided", "none"]
 Word = Literal["same order", "opposite order", "no difference shown", "no runs"]
 
@@ -93,7 +94,7 @@ def answer(
         _of_study(entry, key, runs)
         for name in entry.studies
         for key, runs in studies.get(name, ())
-        if runs.runs and runs.study.ruleset == "paper"
+        if runs.runs and _is_result(runs.study)
     ]
     claims = tuple(verdicts[name] for name in entry.claims if name in verdicts)
     shown = tuple(figures[name] for name in entry.figures if name in figures)
@@ -115,6 +116,11 @@ def answer(
         verdict,
         badge,
     )
+
+
+def _is_result(study: StudyRecord) -> bool:
+    """By the paper's own rules, and not the search that found the settings."""
+    return study.ruleset == "paper" and study.scale != SEARCH
 
 
 def paper_words(value: PaperValue) -> str:
@@ -211,7 +217,9 @@ def _pair(
 
 def _turned(spread: Spread) -> Spread:
     """ACProp minus the other, of what is the other minus ACProp."""
-    return Spread(spread.n, -spread.mean, spread.std, -spread.high, -spread.low)
+    # 0 - x and not -x: a difference of 0 has no sign.
+    low, high = 0 - spread.high, 0 - spread.low
+    return Spread(spread.n, 0 - spread.mean, spread.std, low, high)
 
 
 def _verdict(

@@ -35,7 +35,7 @@ OPTIMIZERS = {
     "amsgrad": ("AMSGrad", "#332288"),
     "avagrad": ("AVAGrad", "#999933"),
     "adopt": ("ADOPT", "#888888"),
-    "sgd": ("SGD", "#000000"),
+    "sgd": ("SGD", "#111111"),
     # more of Tol's, then what is left; these seldom meet in one figure
     "adamw": ("AdamW", "#117733"),
     "radam": ("RAdam", "#AA4499"),
