@@ -94,8 +94,8 @@ def test_a_network_trains_as_with_float32_state():
 def test_s_follows_noise_that_grows_and_falls():
     """Its change per step is 1/50 of the distance of two codes.
 
-    Rounded to the nearest code it is off by 12 % (results/small-state/codes.json);
-    here, in the mean over 8192 elements, by less than 1 % of √s.
+    Rounded to the nearest it is off by 12 % (results/small-state/codes.json); here,
+    in the mean over 8192 elements, by less than 1 % of √s.
     """
     both = [torch.zeros(128, 64, requires_grad=True) for _ in range(2)]
     exact, coded = (
