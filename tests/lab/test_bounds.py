@@ -296,8 +296,16 @@ def test_a_measurement_is_the_mean_over_seeds_with_its_error():
 @pytest.mark.parametrize(
     ("arguments", "changes", "message"),
     [
-        (("cone", "4.1"), {}, r"^problem must be one of cosine, .*, got 'cone'$"),
-        (("cosine", "4.2"), {}, r"^theorem must be one of 4.1, momentum, got '4.2'$"),
+        (
+            ("cone", "4.1"),
+            {},
+            r"^problem must be one of cosine, .*; did you mean cosine\?$",
+        ),
+        (
+            ("cosine", "4.2"),
+            {},
+            r"^theorem must be one of 4.1, .* got '4.2'",
+        ),
         (
             ("cosine", "4.1"),
             {"optimizer": "adam"},

@@ -57,6 +57,7 @@ def test_the_family_is_the_reference(name, rule):
 
 def test_an_unknown_method_is_refused_with_the_known_ones():
     with pytest.raises(
-        ValueError, match=r"^optimizer must be one of acprop, .*, got 'Adam'$"
+        ValueError,
+        match=r"^optimizer must be one of acprop, .*; did you mean adam\?$",
     ):
         method("Adam")

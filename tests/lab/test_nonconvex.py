@@ -101,6 +101,7 @@ def test_the_problem_is_not_convex(p):
 
 def test_an_unknown_problem_is_refused():
     with pytest.raises(
-        ValueError, match=r"^problem must be one of cosine, .*got 'cone'$"
+        ValueError,
+        match=r"^problem must be one of cosine, .*; did you mean cosine\?$",
     ):
         problem("cone")

@@ -1,6 +1,7 @@
 """SLURM through submitit: its own local and debug executors, and a queue of our own."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -46,17 +47,26 @@ def queue(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{place}:{os.environ['PATH']}")
 
 
-# submitit does not close the logs of its debug executor
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+# A process of its own: the debug executor takes hold of stdout, also of pytest's.
+DEBUG = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from specs import SPECS
+from acprop.bench.engines.slurm import SlurmEngine
+from acprop.bench.execute import execute
+outcomes = execute(SPECS, Path(sys.argv[2]), engine=SlurmEngine(cluster="debug"))
+sys.exit([outcome.status for outcome in outcomes] != ["done"] * 3)
+"""
+
+
 @pytest.mark.usefixtures("mnist")
-def test_the_debug_executor_makes_the_records_of_a_pool(tmp_path, capsys):
-    engine = SlurmEngine(cluster="debug")
-    outcomes = execute(SPECS, tmp_path / "slurm", engine=engine)
-    assert [o.status for o in outcomes] == ["done"] * 3
+def test_the_debug_executor_makes_the_records_of_a_pool(tmp_path):
+    words = [sys.executable, "-c", DEBUG, Path(__file__).parent, tmp_path / "slurm"]
+    said = subprocess.run(words, capture_output=True, text=True)
+    assert said.returncode == 0, said.stderr
     execute(SPECS[:1], tmp_path / "pool", jobs=1)
     assert same(tmp_path / "slurm", SPEC) == same(tmp_path / "pool", SPEC)
-    capsys.readouterr()
 
 
 @pytest.mark.slow
