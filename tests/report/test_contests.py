@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from acprop.report.page import Content, write_page
 
 from acprop.records import RunStatus
 from acprop.report.contests import (
