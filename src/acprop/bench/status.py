@@ -121,7 +121,7 @@ def _seconds(
 
 def _line(optimizer: str, runs: list[_Run], seconds: Mapping[str, float]) -> Line:
     left = sum(1 - run.share for run in runs) * seconds[optimizer]
-    return Line(optimizer, Counter(run.state for run in runs), left)
+    return Line(optimizer, dict(Counter(run.state for run in runs)), left)
 
 
 def _troubles(runs: Iterable[_Run], rows: Mapping[str, Row]) -> tuple[str, ...]:

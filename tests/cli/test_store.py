@@ -1,0 +1,133 @@
+"""`acprop bench status`, `collect` and `--executor` as a user calls them."""
+
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from acprop.bench.store import Store
+from acprop.bench.studies import study_folder
+from acprop.cli.app import app, run
+from acprop.records import RunStatus
+
+ROOT = Path(__file__).parents[2]
+
+
+def acprop(*words):
+    return CliRunner().invoke(app, ["bench", *map(str, words)])
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Two finished runs of a study, one that failed, fifteen that are not begun."""
+    planned = study_folder(ROOT / "studies").study("vision/mnist-mlp").planned("smoke")
+    ends = ["done", "diverged", "error"]
+    for one, status in zip(planned, ends, strict=False):
+        folder = Store(tmp_path / "runs").folder(one.spec)
+        folder.begin(one.spec, study="vision/mnist-mlp")
+        folder.write_metrics([{"epoch": 1, "wall_seconds": 2.0}])
+        folder.end(RunStatus(status), {}, "no such net" if status == "error" else "")
+    return tmp_path / "runs"
+
+
+def test_the_status_is_a_table_a_bar_and_the_time_left(store):
+    said = acprop("status", "vision/mnist-mlp", "--runs", store)
+    assert said.exit_code == 0, said.output
+    (row,) = re.findall(r"│ acprop .*", said.output)
+    assert [cell.strip() for cell in row.strip("│").split("│")] == [
+        "acprop", "6", "1", "1", "1", "3", "7 s",
+    ]  # fmt: skip
+    assert "━" * 10 in said.output
+    assert "2 of 18 runs" in said.output
+    assert "left (nothing runs now)" in said.output
+    assert "1 × error: no such net" in said.output
+    plain = json.loads(
+        acprop("status", "vision/mnist-mlp", "--runs", store, "--json").stdout
+    )
+    assert plain["lines"][0]["counts"]["waiting"] == 3
+
+
+def test_stores_are_collected_and_a_conflict_is_an_exit_code(store, tmp_path):
+    into = tmp_path / "into"
+    first = acprop("collect", store, "--into", into)
+    assert (first.exit_code, first.stdout) == (
+        0,
+        "3 new, 0 better than what was there, 0 known\n",
+    )
+    again = acprop("collect", store, "--into", into)
+    assert again.stdout.startswith("0 new, 0 better than what was there, 3 known")
+    done = next(f for f in Store(into).folders() if f.status() == "done")
+    done.end(RunStatus.DONE, {"state_sha256": "another"})
+    third = acprop("collect", store, "--into", into)
+    assert third.exit_code == 1
+    assert f"conflict: {store}: run {done.path.name} ended as done" in third.stderr
+
+
+BAD = [
+    ("study vision/mnist-mlp --executor cloud", "executor must be one of local, ray"),
+    ("study vision/mnist-mlp --address x", "address must come with --executor ray"),
+    ("study vision/mnist-mlp --gpus 1", "gpus must come with --executor ray or slurm"),
+    ("study vision/mnist-mlp --executor ray --cpus 0", "cpus must be 1 or more, got 0"),
+    (
+        "study vision/mnist-mlp --executor ray --minutes 5",
+        "minutes must come with --executor slurm, got ray",
+    ),
+    (
+        "study vision/mnist-mlp --executor slurm --send-back",
+        "send-back must come with --executor ray, got slurm",
+    ),
+    (
+        "study vision/mnist-mlp --executor slurm --minutes 0",
+        "minutes must be 1 or more, got 0",
+    ),
+    ("status vision/foo", "study must be one of"),
+    ("status vision/mnist-mlp --scale huge", "scale must be one of"),
+    ("status vision/mnist-mlp --ruleset fair", "ruleset must be one of"),
+    (
+        "status vision/mnist-mlp --ruleset tuned",
+        "study must have been begun in runs by the ruleset tuned",
+    ),
+    ("collect nowhere --into here", "a store must be a folder of runs, got nowhere"),
+]
+
+
+@pytest.mark.parametrize(("said", "message"), BAD)
+def test_bad_input_is_one_line_and_exit_code_2(
+    said, message, monkeypatch, capsys, tmp_path
+):
+    monkeypatch.setenv("ACPROP_STUDIES", str(ROOT / "studies"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["acprop", "bench", *said.split()])
+    with pytest.raises(SystemExit) as end:
+        run()
+    heard = capsys.readouterr()
+    assert end.value.code == 2
+    assert message in heard.err
+    assert heard.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def documented():
+    text = (ROOT / "docs" / "cluster.md").read_text("utf-8")
+    (block,) = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    words = [shlex.split(line, comments=True) for line in block.splitlines()]
+    return [w[2:] for w in words if w[:2] == ["acprop", "bench"]]
+
+
+@pytest.mark.parametrize("words", documented(), ids=" ".join)
+def test_every_command_of_the_page_is_understood(words, store, tmp_path, monkeypatch):
+    """Studies are planned, not run: there is no such cluster here."""
+    monkeypatch.setenv("ACPROP_STUDIES", str(ROOT / "studies"))
+    monkeypatch.chdir(tmp_path)
+    for name in ("laptop", "server"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "runs").symlink_to(store)
+    into = ["--into", "merged"] if words[0] == "collect" else []
+    words = words[:3] + into if into else words
+    asked = words + ["--dry-run"] * (words[0] == "study" and "--sbatch" not in words)
+    said = acprop(*asked)
+    assert said.exit_code == 0, said.output
