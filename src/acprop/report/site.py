@@ -19,7 +19,7 @@ comes from records, which lie beside them; the same records give the same bytes.
 
 import re
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -39,10 +39,10 @@ from acprop.report.ours import Answer, answer, paper_words
 from acprop.report.paper import Entry, entries, published_about
 from acprop.report.profiles import study_profiles
 from acprop.report.study_pages import (
+    PrepareStudy,
     StudyPage,
     duration,
     key_of,
-    prepare_study,
     words,
 )
 from acprop.report.style import OPTIMIZERS, display, for_dark, optimizer_of
@@ -50,6 +50,8 @@ from acprop.report.style import OPTIMIZERS, display, for_dark, optimizer_of
 __all__ = ["Content", "write_site"]
 
 PICTURES = ("svg", "png")
+Given = tuple[StudyRecord, Sequence[RunRecord]]
+Each = Callable[[PrepareStudy, Sequence[Given]], Iterable[StudyPage]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,12 @@ class SiteFigure:
 
 
 def write_site(
-    out: Path, content: Content, *, missing: Sequence[str], about: Mapping[str, Any]
+    out: Path,
+    content: Content,
+    *,
+    missing: Sequence[str],
+    about: Mapping[str, Any],
+    each: Each = map,
 ) -> Path:
     """Write all pages and the records beside them; return the start page's path.
 
@@ -89,14 +96,14 @@ def write_site(
         about: facts about the whole: "command", "scale", "time", "wall_seconds",
             "machine", "commit", "versions" …; the clock is not read here, so that the
             same records give the same bytes.
+        each: calls a function for every study, here or in other processes: drawing is
+            what takes long.
     """
     figures = [_figure(out, figure) for figure in content.figures]
     shown = [figure for figure in figures if figure.picture]
     lost = [figure.about for figure in figures if not figure.picture]
-    studies = _unique(
-        [prepare_study(out, study, runs, content.artifacts)
-         for study, runs in content.studies]
-    )  # fmt: skip
+    prepare = PrepareStudy(out, content.artifacts)
+    studies = _unique(list(each(prepare, content.studies)))
     answers = _answers(studies, shown, content.verdicts)
     profiles = _profiles(out, studies)
     if content.verdicts:

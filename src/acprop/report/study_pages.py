@@ -39,7 +39,7 @@ from acprop.report.tables import (
     study_table,
 )
 
-__all__ = ["StudyFigure", "StudyPage", "key_of", "prepare_study"]
+__all__ = ["PrepareStudy", "StudyFigure", "StudyPage", "key_of", "prepare_study"]
 
 EMPTY = Table((), ())
 NO_PICTURES = Gallery()
@@ -100,6 +100,17 @@ class StudyPage:
         """How many runs came to a result."""
         runs = self.found.runs if self.found else ()
         return sum(run.status.is_result for run in runs)
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareStudy:
+    """`prepare_study` as a value, which another process can be given."""
+
+    out: Path
+    artifacts: Mapping[str, Path]
+
+    def __call__(self, given: tuple[StudyRecord, Sequence[RunRecord]]) -> StudyPage:
+        return prepare_study(self.out, *given, self.artifacts)
 
 
 def prepare_study(

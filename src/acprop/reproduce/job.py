@@ -15,6 +15,7 @@ from acprop.records import FigureRecord, Verdict
 from acprop.report.site import Content, write_site
 from acprop.reproduce import claims, figures
 from acprop.reproduce.folder import JobFolder, open_folder
+from acprop.reproduce.pages import on_all_cores
 from acprop.reproduce.studies import StudyResult, artifacts_of, run_together
 
 LAB = "lab"  # the part that is no study: claims and toy figures
@@ -85,6 +86,7 @@ def reproduce(
             "time": time.strftime("%Y-%m-%d"),
             "machine": machine(),
         },
+        each=on_all_cores if n_jobs > 1 else map,
     )
     return JobResult(verdicts, results, page)
 

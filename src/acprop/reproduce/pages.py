@@ -1,22 +1,25 @@
 """`acprop report`: the site from stored records alone, also those of other machines."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from acprop import files
 from acprop.bench.workers import spread
 from acprop.progress import Bar
-from acprop.records import read, write
+from acprop.records import FigureRecord, read, write
 from acprop.report.collect import Collected, collect
 from acprop.report.figures import draw_figure
 from acprop.report.site import Content, write_site
 from acprop.reproduce.figures import records_of
 
-FEW = 5  # figures that are drawn here: a process begins as slowly as one is drawn
+FEW = 5  # that are done here: a process begins as slowly as a figure is drawn
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +35,23 @@ def build_page(paths: Sequence[Path], out: Path) -> PageResult:
     files.check_folder("out", out)
     found = collect(paths)
     folder = out / "figures"
-    with Bar("figures", len(found.figures)) as bar:
-        for about, records in found.figures:
-            bar.show(about.name)
-            write(records_of(folder, about.name), [about, *records])
-        _draw([about.name for about, _ in found.figures], folder, bar)
     drawn = [about for about, _ in found.figures]
+    with Bar("figures", 2) as bar:
+        for about, records in found.figures:
+            write(records_of(folder, about.name), [about, *records])
+        on_all_cores(_DrawStored(folder), [about.name for about in drawn])
+        bar.advance()
+        page = _write(out, found, drawn)
+        bar.advance()
+    return page
+
+
+def _write(out: Path, found: Collected, drawn: list[FigureRecord]) -> PageResult:
     content = Content(
         found.verdicts, drawn, found.studies, found.artifacts, found.problems
     )
-    page = write_site(out, content, missing=found.notes, about=_about(found))
+    about = _about(found)
+    page = write_site(out, content, missing=found.notes, about=about, each=on_all_cores)
     return PageResult(page, content)
 
 
@@ -56,21 +66,27 @@ class _DrawStored:
         draw_figure(records, self.folder / f"{name}.svg", is_titled=False)
 
 
-def _draw(names: Sequence[str], folder: Path, bar: Bar) -> None:
-    """On all cores, if that is worth their start."""
-    draw_one = _DrawStored(folder)
-    if len(names) < FEW:
-        for name in names:
-            draw_one(name)
-            bar.advance()
-        return
+def on_all_cores(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
+    """Call it for every item; in processes, if that is worth their start."""
+    if len(items) < FEW:
+        return [work(item) for item in items]
+    results: dict[int, B] = {}
 
-    def drawn(name: str, future: Future[None]) -> None:
-        del name
-        future.result()
-        bar.advance()
+    def ended(item: tuple[int, A], future: Future[B]) -> None:
+        results[item[0]] = future.result()
 
-    spread(draw_one, names, os.cpu_count() or 1, drawn)
+    spread(_Second(work), list(enumerate(items)), os.cpu_count() or 1, ended)
+    return [results[i] for i in range(len(items))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Second(Generic[A, B]):
+    """Of a number and an item, what becomes of the item."""
+
+    work: Callable[[A], B]
+
+    def __call__(self, pair: tuple[int, A]) -> B:
+        return self.work(pair[1])
 
 
 def _about(found: Collected) -> dict[str, object]:
