@@ -8,7 +8,7 @@ OLDEST := $(addprefix tests/optim/test_,between_steps.py gradients.py groups.py 
 C_SOURCES := $(wildcard src/acprop/native/*.c src/acprop/native/*.h src/acprop/native/*.inc)
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP)  ## build .venv with the package and everything the targets need
 
@@ -47,6 +47,12 @@ test-oldest:  ## the optimizers with the oldest torch that is supported (its whe
 	.venv-oldest/bin/pip install -q torch==2.6.0 numpy expecttest hypothesis pytest pytest-xdist
 	PYTHONPATH=src .venv-oldest/bin/python -m pytest -n 2 $(OLDEST)
 
+test-trainers: setup  ## the tests with trainers of others (their packages take 270 MB)
+	DS_BUILD_OPS=0 $(BIN)/pip install -q -c constraints.txt -e '.[trainers]'
+	# Not into .venv: torchvision does not import beside a CPU build of torch.
+	$(BIN)/pip install -q --no-deps --upgrade --target build/timm -c constraints.txt timm torchvision
+	$(BIN)/pytest -n 2 -m '' tests/trainers tests/optim/test_create.py
+
 coverage: setup  ## the lines of src that the tests reach, and those they do not
 	$(BIN)/pytest -n 2 --cov --cov-report=term-missing:skip-covered
 
@@ -64,6 +70,7 @@ perf: setup  ## speed, as ratios measured in one run
 	$(BIN)/python perf/site.py
 	$(BIN)/python perf/explorer.py
 	$(BIN)/python perf/store.py
+	$(BIN)/python perf/distributed.py
 
 reproduce: setup  ## every claim, every toy figure, every study at smoke scale, and a site; ONLY=lab,… for some
 	$(BIN)/acprop reproduce --scale smoke $(if $(ONLY),--only $(ONLY))
@@ -74,5 +81,5 @@ ablation: setup  ## measure the guard and the roads not taken again (results/gua
 	$(BIN)/python scripts/guard_training.py
 	$(BIN)/python scripts/default_table.py
 
-.PHONY: help setup check browser test test-all test-cluster test-oldest coverage sanitize perf reproduce ablation
+.PHONY: help setup check browser test test-all test-cluster test-oldest test-trainers coverage sanitize perf reproduce ablation
 .DEFAULT_GOAL := help
