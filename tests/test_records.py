@@ -88,7 +88,7 @@ def test_a_file_holds_one_record_a_line_and_is_replaced_whole(tmp_path):
 def test_a_write_that_fails_leaves_the_old_file(tmp_path):
     path = tmp_path / "file.jsonl"
     write(path, RECORDS)
-    with pytest.raises(AttributeError):
+    with pytest.raises(TypeError):
         write(path, [RECORDS[0], "not a record"])  # type: ignore[list-item]
     assert list(read(path)) == RECORDS
     assert [p.name for p in tmp_path.iterdir()] == ["file.jsonl"]

@@ -136,6 +136,7 @@ OTHER = {
     "reduction": "max",
     "clip": 1e-2,
     "momentum": 0.5,
+    "small_state": True,
     "nesterov": True,
     "momentum_decay": 0.1,
     "alpha": 0.9,
@@ -165,7 +166,10 @@ BESIDE = {
 EVERY_SETTING = [
     (name, setting)
     for name in NAMES
-    for setting in resolved(name)
+    for setting in {
+        **resolved(name),
+        **({"small_state": False} if name == "acprop" else {}),
+    }
     if setting != "decoupled" or ENTRIES[name].decay == "either"
     if (name, setting) != ("lookahead", "decoupled")
 ]

@@ -213,7 +213,11 @@ def test_records_of_two_machines_become_one_page(tmp_path, shelf):
 
 
 BAD = [
-    ("--only vision/foo", "only must be one of lab, vision/tiny, got 'vision/foo'"),
+    (
+        "--only vision/foo",
+        "only must be one of lab, vision/tiny, got 'vision/foo'; did you mean "
+        "vision/tiny?",
+    ),
     ("--only vision/tiny --scale huge", "scale must be one of smoke, got 'huge'"),
     ("--jobs 0", "jobs must be 1 or more, got 0"),
 ]
@@ -238,7 +242,10 @@ def test_an_unknown_part_is_refused_before_anything_is_done(tmp_path, shelf):
     shelf("tiny")
     result = acprop(tmp_path / "out", "--only", "lab,vision/foo")
     assert isinstance(result.exception, ValueError)
-    message = "only must be one of lab, vision/tiny, got 'vision/foo'"
+    message = (
+        "only must be one of lab, vision/tiny, got 'vision/foo'; did you mean "
+        "vision/tiny?"
+    )
     assert str(result.exception) == message
     assert not (tmp_path / "out").exists()
 

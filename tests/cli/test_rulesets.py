@@ -74,7 +74,8 @@ def test_a_tuned_study_ends_with_its_tables_and_its_page(tmp_path):
     assert len(again.stdout.splitlines()) == 9
     page = acprop("report", str(out), "--out", str(tmp_path / "site"))
     assert page.exit_code == 0, page.output
-    text = (tmp_path / "site" / "index.html").read_text("utf-8")
+    pages = (tmp_path / "site").glob("*.html")
+    text = "".join(page.read_text("utf-8") for page in pages)
     assert "ruleset tuned" in text
     assert "p (Holm)" in text
 

@@ -303,7 +303,9 @@ def test_images_of_another_size_are_refused(task, monkeypatch):
 
 
 BAD = {
-    "kind must be one of dcgan, rlgan, sngan, sagan, got 'wgan'": {"kind": "wgan"},
+    "kind must be one of dcgan, rlgan, sngan, sagan, got 'wgan'; did you mean sngan?": {
+        "kind": "wgan"
+    },
     "features must be one of lite0, lite0_80, resnet50, inception, random, got 'vgg'": {
         "features": "vgg"
     },
@@ -325,5 +327,7 @@ def test_settings_that_cannot_be_are_refused(task, message):
 
 
 def test_an_unknown_setting_is_refused():
-    with pytest.raises(ValueError, match=r"^a gan task's setting must be .*, got kin$"):
+    with pytest.raises(
+        ValueError, match=r"^a gan task's setting must be .*; did you mean kind\?$"
+    ):
         settings({"kind": "dcgan", "kin": 3})

@@ -4,7 +4,7 @@ verdicts/CLAIM.jsonl          one file for each claim: a stop loses at most one
 figures/records/NAME.jsonl    what a figure shows
 figures/NAME.png              the figure
 runs/ID/                      the training runs
-studies/…, index.html         the page, see acprop.report.page
+studies/…, index.html         the page, see acprop.report.site
 """
 
 import hashlib

@@ -17,7 +17,7 @@ BAD = [
         {},
         ValueError,
         "name must be one of mlp, vgg11, vgg11-bn, resnet18, resnet34, densenet121, "
-        "wrn-28-10, got 'vgg16'",
+        "wrn-28-10, got 'vgg16'; did you mean vgg11?",
     ),
     ("mlp", {"n_classes": 1}, ValueError, "n_classes must be 2 or more, got 1"),
     ("mlp", {"n_classes": 2.0}, TypeError, "n_classes must be a whole number, got 2.0"),

@@ -11,6 +11,9 @@ from acprop.bench.optimizers.entry import Entry
 from acprop.plain import Plain
 
 Check = Callable[[str, Any], Any]
+# Options that came after runs were kept. At their default they are left out, so that
+# the run's id is what it was.
+_LATER = {"small_state": False}
 
 
 def check(entry: Entry, allowed: Mapping[str, Any], given: Mapping[str, Any]) -> Plain:
@@ -33,7 +36,7 @@ def check(entry: Entry, allowed: Mapping[str, Any], given: Mapping[str, Any]) ->
         if name in _CHECKS and not (value is None and allowed[name] is None):
             settings[name] = _CHECKS[name](name, value)
     _check_decay(entry, settings)
-    return settings
+    return {k: v for k, v in settings.items() if k not in _LATER or v != _LATER[k]}
 
 
 def _separate_betas(entry: Entry, given: Mapping[str, Any]) -> Plain:
