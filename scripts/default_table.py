@@ -4,8 +4,8 @@
     python scripts/default_table.py --check    say what is not as the records have it
 
 Between `<!-- table: NAME -->` and `<!-- end -->`; NAME is default (results/default),
-roads (results/guard/training.json), hazards (results/guard/ablation.json) or rooms
-(results/rl).
+roads (results/guard/training.json), hazards (results/guard/ablation.json), rooms
+(results/rl), gans (results/gan) or translations (results/nmt).
 """
 
 import argparse
@@ -144,8 +144,7 @@ def hazards() -> str:
 
 def rooms() -> str:
     """The four rooms: how fast, and how well in the end; differences are to Adam."""
-    path = ROOT / "results" / "rl" / "dqn-four-rooms-small.jsonl"
-    arms = arms_of([r for r in read(path) if isinstance(r, RunRecord)])
+    arms = _arms("rl", "dqn-four-rooms-small")
     (adam,) = [arm for arm in arms if arm.optimizer == "adam"]
     rows: list[list[str]] = []
     for arm in sorted(arms, key=lambda a: -over_seeds(a, "mean_return").mean):
@@ -169,7 +168,53 @@ def _in_the_rooms(arm: Arm) -> str:
     return ", ".join(parts)
 
 
-TABLES = {"default": default, "roads": roads, "hazards": hazards, "rooms": rooms}
+def gans() -> str:
+    """Table 4's networks at smoke scale: distances after the first and last epoch."""
+    metric = "test_fd_lite0_80"
+    rows = [
+        [
+            kind,
+            display(arm.optimizer),
+            f"{len(arm.done)} of {len(arm.runs)}",
+            *(_mean([run.history[i][metric] for run in arm.done]) for i in (0, -1)),
+        ]
+        for kind in ("DCGAN", "RLGAN", "SNGAN", "SAGAN")
+        for arm in _arms("gan", f"{kind.lower()}-smoke")
+    ]
+    return table(
+        ["", "optimizer", "finished", "after the first epoch", "at the end"], rows
+    )
+
+
+def translations() -> str:
+    """Table 3's pairs at smoke scale: BLEU beside that of copying the source."""
+    rows: list[list[str]] = []
+    for pair in ("de-en", "en-vi", "ja-en", "ro-en"):
+        arms = _arms("nmt", f"{pair}-smoke")
+        copying = arms[0].runs[0].data["bleu"]["copying"]["test"]
+        found = {display(arm.optimizer): over_seeds(arm, "test_bleu") for arm in arms}
+        scores = [f"{name} {seen.mean:.1f}" for name, seen in found.items()]
+        rows.append([pair.upper(), f"{copying:.1f}", ", ".join(scores)])
+    return table(["", "copying the source", "translated, by optimizer"], rows)
+
+
+def _arms(folder: str, name: str) -> list[Arm]:
+    path = ROOT / "results" / folder / f"{name}.jsonl"
+    return arms_of([r for r in read(path) if isinstance(r, RunRecord)])
+
+
+def _mean(values: list[float]) -> str:
+    return f"{sum(values) / len(values):.0f}" if values else "–"
+
+
+TABLES = {
+    "default": default,
+    "roads": roads,
+    "hazards": hazards,
+    "rooms": rooms,
+    "gans": gans,
+    "translations": translations,
+}
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.S)
 
 

@@ -1,22 +1,39 @@
 """`acprop doctor`."""
 
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from acprop.cli import doctor
 from acprop.cli.app import app
+from acprop.cli.doctor import BENCH, LAB
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_what_is_here_is_said_with_its_version():
     result = CliRunner().invoke(app, ["doctor"])
     assert result.exit_code == 0, result.output
     assert f"✓ torch: {metadata.version('torch')}" in result.output
-    assert "studies: 27 found" in result.output
+    n_studies = sum(
+        "spaces" not in file.parts for file in ROOT.glob("studies/*/*.toml")
+    )
+    assert f"studies: {n_studies} found" in result.output
+
+
+@pytest.mark.parametrize(("extra", "looked_for"), [("lab", LAB), ("bench", BENCH)])
+def test_every_package_of_an_extra_is_looked_for(extra, looked_for):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    listed = project["optional-dependencies"][extra]
+    names = {re.split(r"[<>=\[]", requirement)[0] for requirement in listed}
+    assert names - {"acprop"} == set(looked_for)
 
 
 def test_what_is_missing_is_said_with_the_command_that_adds_it(monkeypatch):

@@ -23,6 +23,8 @@ BENCH = (
     "pooch",
     "pydantic",
     "pytorch_optimizer",
+    "sacrebleu",
+    "sentencepiece",
 )
 
 

@@ -18,6 +18,15 @@ LOWER_IS_BETTER = (
     "distance",
 )
 
+# Longer ones first: fd_lite0 is the beginning of fd_lite0_80.
+NAMES = {
+    "bleu": "BLEU",
+    "fid": "FID",
+    "fd_lite0_80": "FD-lite0-80",
+    "fd_lite0": "FD-lite0",
+    "fd_resnet50": "FD-ResNet50",
+}
+
 
 def is_higher_better(metric: str) -> bool:
     """Accuracy rises, loss falls."""
@@ -31,9 +40,10 @@ def is_share(metric: str) -> bool:
 
 def label_of(metric: str) -> str:
     """test_accuracy is read as "test accuracy, %"."""
-    words = re.sub(r"^val_", "validation_", metric).replace("_", " ")
-    words = words.replace("bleu", "BLEU")
-    return words + (", %" if is_share(metric) else "")
+    words = re.sub(r"^val_", "validation_", metric)
+    for name, as_people_write_it in NAMES.items():
+        words = words.replace(name, as_people_write_it)
+    return words.replace("_", " ") + (", %" if is_share(metric) else "")
 
 
 def shown_value(metric: str, value: float) -> float:
