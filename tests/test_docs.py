@@ -1,8 +1,10 @@
 """The documents tell the truth: their code runs, and their links lead somewhere."""
 
+import json
 import re
 import runpy
 import shlex
+import statistics
 from collections import Counter
 from pathlib import Path
 
@@ -114,3 +116,20 @@ def test_a_transformer_trains_from_a_cold_start_without_a_schedule():
     main = runpy.run_path(str(ROOT / "examples/transformer.py"))["main"]
     final, guess = main(ROOT / "LICENSE")
     assert final < guess / 2
+
+
+def test_the_table_of_cautious_updates_is_the_record():
+    """The default's own row is that of docs/guard.md."""
+    record = json.loads((ROOT / "results/guard/cautious.json").read_text("utf-8"))
+    metrics = {"default/gpt-bytes": "test_loss", "default/mnist-mlp": "test_accuracy"}
+    text = (ROOT / "docs/wrappers.md").read_text("utf-8")
+    for name in ("scaled", "not scaled"):
+        cells = []
+        for task, metric in metrics.items():
+            runs = {k: v for k, v in record[task][name].items() if "small" in k}
+            (lr,) = {key.split(", ")[1] for key in runs}
+            scale, form = (100, ".2f") if metric == "test_accuracy" else (1, ".3f")
+            values = [scale * run[metric] for run in runs.values()]
+            spread = f"{statistics.stdev(values):.{3}f}"
+            cells.append(f"{statistics.mean(values):{form}} ± {spread}, {lr}")
+        assert f"| cautious, {name} | {' | '.join(cells)} |" in text

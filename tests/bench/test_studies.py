@@ -357,7 +357,7 @@ def grid(name, optimizer, *keys):
 
 
 def test_the_grids_are_those_of_the_figures():
-    """Fig. 7: lr 1e-1 … 1e-4, ε 1e-5 … 1e-9; Fig. 5 c, d: lr 1e-1 … 1e-5."""
+    """Fig. 8: lr 1e-1 … 1e-4, ε 1e-5 … 1e-9; Fig. 6 c, d: lr 1e-1 … 1e-5."""
     lrs, eps = (0.1, 0.01, 0.001, 0.0001), (1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
     expected = {(lr, e) for lr in lrs for e in eps}
     for optimizer in ("acprop", "adashift"):

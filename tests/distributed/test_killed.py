@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 import torch
 
 from .launch import HERE, PATIENCE
@@ -13,6 +14,7 @@ TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--max-restarts", "1"
 TORCHRUN += ["--nproc-per-node", "2"]
 
 
+@pytest.mark.slow
 def test_a_killed_rank_is_restarted_and_the_run_ends_as_if_nothing_had_been(
     report, tmp_path
 ):

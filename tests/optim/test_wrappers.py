@@ -120,23 +120,29 @@ def test_sharpness_aware_minimization_takes_acprops_step_from_the_worse_place():
         same(values(net), values(plain))
 
 
-def test_schedule_free_averages_what_acprop_visits():
-    """With next to no momentum the gradient is taken at z, which is then ACProp's own
-    walk, and the weights for evaluation are the mean of it.
-    """
-    net, plain = model(), model()
+def test_schedule_free_averages_where_acprop_goes():
+    """z walks with the gradient at y, between z and the mean x of where z has been."""
+    net, at_y, walker = model(), model(), model()
     inner = acprop.ACProp(net.parameters(), lr=LR)
-    opt = peers().ScheduleFreeWrapper(inner, momentum=1e-9, weight_lr_power=0.0)
+    opt = peers().ScheduleFreeWrapper(inner, momentum=0.5, weight_lr_power=0.0)
     opt.train()
-    alone = acprop.ACProp(plain.parameters(), lr=LR)
-    seen = []
+    alone = acprop.ACProp(walker.parameters(), lr=LR)
+    x = values(walker)
     for step in range(5):
         train(net, opt, range(step, step + 1))
-        train(plain, alone, range(step, step + 1))
-        seen.append(values(plain))
-    same(values(net), seen[-1])
+        at_y.zero_grad()
+        backward(at_y, step)
+        for z, y in zip(walker.parameters(), at_y.parameters(), strict=True):
+            z.grad = y.grad
+        alone.step()
+        z = values(walker)
+        x = [a + (b - a) / (step + 1) for a, b in zip(x, z, strict=True)]
+        with torch.no_grad():
+            for y, a, b in zip(at_y.parameters(), x, z, strict=True):
+                y.copy_((a + b) / 2)
+        same(values(net), values(at_y))
     opt.eval()
-    same(values(net), [torch.stack(of).mean(0) for of in zip(*seen, strict=True)])
+    same(values(net), x)
 
 
 def test_a_projection_as_adamps_takes_the_radial_part_out_of_acprops_step():

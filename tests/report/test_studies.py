@@ -81,7 +81,7 @@ def test_an_arm_that_diverged_altogether_stays_in_the_legend():
 
 
 def test_the_legend_says_what_the_band_is():
-    """As in Fig. 8, a band is a standard deviation, and not an interval."""
+    """As in Fig. 9, a band is a standard deviation, and not an interval."""
     three, two = seeds("acprop", (0.5, 0.6, 0.7)), seeds("adam", (0.5, 0.6))
     words = "band: ± one standard deviation over"
     assert legend(records(three)) == ["ACProp", f"{words} 3 seeds"]

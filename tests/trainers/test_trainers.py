@@ -83,9 +83,14 @@ def test_timm_knows_the_family_by_name():
 
 
 def test_layer_decay_is_timms():
-    """The same rate for each parameter of a ViT as timm's own groups give it."""
+    """The same rate for each parameter of a ViT as timm's own groups give it.
+
+    But for the last norm: timm counts it with the last block, we with the head.
+    """
     found = json.loads(run("rates"))
-    assert found["ours"] == pytest.approx(found["timm"])
+    differ = {n for n, rate in found["timm"].items() if found["ours"][n] != rate}
+    assert differ == {"norm.weight", "norm.bias"}
+    assert found["ours"].keys() == found["timm"].keys()
 
 
 def test_a_timm_style_loop_resumes_in_the_middle(tmp_path):

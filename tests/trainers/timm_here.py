@@ -1,9 +1,10 @@
 """Run in a process of its own: timm, which needs torchvision, which needs torch's GPU.
 
 The wheel of torchvision does not load its compiled operators beside a CPU build of
-torch, and then fails because `nms` and its like are unknown. timm never calls them, so they
-are declared here, without a body; all else of timm and torchvision is the real thing. Both are in
-build/timm, not in the environment, where other packages would stumble over them.
+torch, and then fails because `nms` and `qnms` are unknown. timm never calls them, so
+they are declared here, without a body; all else of timm and torchvision is the real
+thing. Both are in build/timm, not in the environment, where other packages would
+stumble over them.
 
 python timm_here.py registry | rates | loop WORDS…
 """

@@ -97,7 +97,7 @@ FIGURES = {
         _area("dense", 0.7, "Appendix A.3"),
         _area("dense", 0.9, "Fig. 1"),
         _area("sparse", 0.85, "Appendix A.3"),
-        _area("sparse", 0.9, "Fig. 4"),
+        _area("sparse", 0.9, "Fig. 3"),
         _area("sparse", 0.95, "Appendix A.3"),
         Figure(
             "trajectories-dense",
@@ -107,7 +107,7 @@ FIGURES = {
         ),
         Figure(
             "trajectories-sparse",
-            "Fig. 5",
+            "Fig. 4",
             "Trajectories on Eq. 2, x* = 0.",
             lambda: [paper_trajectories("sparse", kick=k) for k in (True, False)],
         ),
@@ -132,7 +132,7 @@ FIGURES = {
         ),
         Figure(
             "moments-sparse",
-            "Fig. 6",
+            "Fig. 5",
             "The uncentered v_t and the centered s_t on Eq. 2, in the limit.",
             lambda: [sparse_moments(20, 0.9, beta2) for beta2 in (0.5, 0.9)],
         ),

@@ -217,7 +217,7 @@ SECOND_MOMENTS = ("exp_avg_sq", "exp_avg_var", "square_avg")
 
 
 def second_moment(optimizer: torch.optim.Optimizer) -> float:
-    """The mean over all parameters of the buffer under the root (Fig. 5a)."""
+    """The mean over all parameters of the buffer under the root (Fig. 6a)."""
     total, n = 0.0, 0
     for state in optimizer.state.values():
         for key in SECOND_MOMENTS:

@@ -79,6 +79,7 @@ def test_two_nodes_make_the_records_of_one_machine(cluster, here, tmp_path):
     assert kept == {"store.json", "index", *(spec.id for spec in SPECS)}
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_goes_on_from_what_it_sent(cluster, here, tmp_path):
     """The nodes share no disk: its checkpoints are with the driver."""
     folder, killed = Store(tmp_path).folder(LONG), []

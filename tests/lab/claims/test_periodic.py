@@ -177,7 +177,7 @@ def test_the_twin_would_gain_nothing_if_it_were_asynchronous_too(monkeypatch):
 
 
 def test_trajectories_that_ended_elsewhere_would_be_seen(monkeypatch):
-    """Fig. 2's curves on Fig. 5's problem: Adam is at x* there."""
+    """Fig. 2's curves on Fig. 4's problem: Adam is at x* there."""
     for module, kind in ((dense_figures, "sparse"), (sparse_figures, "dense")):
         draw = module.paper_trajectories
         monkeypatch.setattr(

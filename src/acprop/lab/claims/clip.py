@@ -158,7 +158,7 @@ def price() -> Finding:
     return Finding(
         "holds" if grows and whole else "fails",
         f"right drift at t = 10⁴, 10⁶ and in the limit, P to 2000, β2 to 0.9999: "
-        f"{listed}; Fig. 1's and Fig. 4's protocol, 10⁴ steps (in the limit): {runs}",
+        f"{listed}; Fig. 1's and Fig. 3's protocol, 10⁴ steps (in the limit): {runs}",
         {**shares, **{f"{k}, run": list(v) for k, v in ran.items()}},
     )
 
@@ -246,7 +246,7 @@ CLAIMS: tuple[Claim, ...] = (
         "clip-price",
         "ours",
         "constant",
-        "Fig. 1, Fig. 4",
+        "Fig. 1, Fig. 3",
         "until it is silent the bound costs part of the plane, the more the earlier",
         price,
     ),

@@ -87,7 +87,7 @@ def much_larger() -> Finding:
 
 
 def trajectories() -> Finding:
-    """Fig. 5 as we draw it, without the first step, which hides the drift."""
+    """Fig. 4 as we draw it, without the first step, which hides the drift."""
     curves = paper_trajectories("sparse", kick=False)
     tail = {
         line.label: float(np.mean(line.y[-len(line.y) // 4 :])) for line in curves.lines
@@ -157,7 +157,7 @@ CLAIMS = (
         )
         for beta1, place in (
             (0.85, "Appendix A.3, β1 = 0.85"),
-            (0.9, "Fig. 4"),
+            (0.9, "Fig. 3"),
             (0.95, "Appendix A.3, β1 = 0.95"),
         )
     ),
@@ -173,7 +173,7 @@ CLAIMS = (
         "fig-5-trajectories",
         "paper",
         "central",
-        "Fig. 5 and Section 3.2",
+        "Fig. 4 and Section 3.2",
         "on problem 2 ACProp reaches x* = 0, AdaShift with n = 1 does not, and with a "
         "larger n it does",
         trajectories,
@@ -182,7 +182,7 @@ CLAIMS = (
         "fig-6-moments",
         "paper",
         "proof step",
-        "Fig. 6 and Section 3.2",
+        "Fig. 5 and Section 3.2",
         "“When observing 0 gradient” v_t is β2·v_{t-1}, and s_t is β2·s_{t-1} + "
         "(1-β2)·m_t² with m_t ≠ 0",
         zeros_between,
@@ -199,7 +199,7 @@ CLAIMS = (
         "sparse-early-convergence",
         "ours",
         "central",
-        "Fig. 4",
+        "Fig. 3",
         "cells of problem 2 that converge at the horizon against their drift do so by "
         "their first step only",
         early_convergence_is_luck,

@@ -1,6 +1,6 @@
 """A perceptron with two layers: image → 512 rectified units → classes.
 
-The paper names it "2-layer MLP" (Fig. 5) and gives no hidden size; 512 is our choice.
+The paper names it "2-layer MLP" (Fig. 6) and gives no hidden size; 512 is our choice.
 """
 
 import math
