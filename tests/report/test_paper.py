@@ -81,7 +81,7 @@ def test_where_the_paper_contradicts_itself_it_is_said():
 def test_the_authors_curves_are_there_with_their_origin(net):
     curves = published_curves(f"vision/cifar10-{net}")
     assert {line.label for line in curves.lines} == {
-        "acprop", "adabelief", "adam", "adamw", "adashift", "radam", "sgd",
+        "ACProp", "AdaBelief", "Adam", "AdamW", "AdaShift", "RAdam", "SGD",
     }  # fmt: skip
     assert {len(line.y) for line in curves.lines} == {200}
     assert re.search("juntang-zhuang/ACProp-Optimizer", published_about())

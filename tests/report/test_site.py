@@ -320,6 +320,15 @@ def test_every_table_and_figure_of_the_paper_has_an_entry(site):
     assert page.text.count("Not run: none of the records given") >= 10
 
 
+def test_the_authors_curves_are_not_said_to_be_of_our_scale(tmp_path):
+    asked = study(RUNS, name="vision/cifar10-vgg11")
+    build(tmp_path, studies=[(asked, RUNS)])
+    text = page_of(tmp_path, "study-vision-cifar10-vgg11-smoke").text
+    before, found, _ = text.partition("Not ours: the curves that the paper's authors")
+    assert found
+    assert not before.rstrip().endswith("Smoke scale.")
+
+
 def test_numbers_stand_in_one_sentence_with_the_scale(site):
     text = site["study-vgg-smoke"].text
     start = text.index("At smoke scale (2 of 200 epochs)")

@@ -15,6 +15,7 @@ from typing import Any
 
 from acprop.plain import Plain
 from acprop.records import Curves, Line
+from acprop.report.style import display
 
 __all__ = [
     "Entry",
@@ -158,7 +159,7 @@ def published_curves(study: str) -> Curves | None:
         "test accuracy, %",
         tuple(
             Line(
-                run["optimizer"],
+                display(run["optimizer"]),
                 tuple(float(i) for i in range(1, len(run["test_acc"]) + 1)),
                 tuple(map(float, run["test_acc"])),
             )

@@ -48,11 +48,12 @@ FEW = 5  # runs without a record that are named one by one
 
 @dataclass(frozen=True, slots=True)
 class StudyFigure:
-    """path: relative to the pages."""
+    """path: relative to the pages. is_ours: of this study, and so of its scale."""
 
     path: str
     caption: str
     alt: str
+    is_ours: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,12 +230,14 @@ def _published(out: Path, key: str, found: StudyRuns) -> list[StudyFigure]:
     place = f"studies/{curves.name}.svg"
     draw_once([curves], out / place, title="")
     caption = (
-        "Beside it, the curves that the paper's authors publish: test accuracy on all "
+        "Not ours: the curves that the paper's authors publish: test accuracy on all "
         "of CIFAR-10, the full network, 200 epochs, one run each, learning rate × 0.1 "
         "after 150. Another scale than ours: compare shapes, not heights. The first "
         "epochs, below 80 %, are cut off."
     )
-    return [StudyFigure(place, caption, f"published curves beside {key}")]
+    return [
+        StudyFigure(place, caption, f"published curves beside {key}", is_ours=False)
+    ]
 
 
 def _messages(runs: Sequence[RunRecord]) -> tuple[str, ...]:
