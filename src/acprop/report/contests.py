@@ -23,11 +23,11 @@ from acprop.report.selection import TrialResult, trial_results, winner
 from acprop.report.statistics import Arm, brief, over_seeds, selection_metric, spread
 from acprop.report.studies import StudyRuns, contestant_label, contestant_names
 from acprop.report.tables import (
-    NB,
     NONE,
     REFERENCE,
     Table,
     compared_metric,
+    difference_words,
     numbers,
     spread_words,
 )
@@ -214,13 +214,8 @@ def _comparison(found: Comparison | None, metric: str) -> tuple[str, str, str]:
     seen = found.difference.spread
     if not seen.n:
         return NONE, NONE, "no seed finished in both"
-    ends = (seen.mean, seen.low, seen.high)
-    texts = numbers(metric, ends, seen.std)
-    signs = ["" if value < 0 else "+" for value in ends]
-    mean, low, high = (a + b for a, b in zip(signs, texts, strict=True))
-    interval = f" [{low},{NB}{high}]" if seen.n > 1 else ", one seed"
     p = "< 0.001" if found.p < 0.001 else f"{found.p:.3f}"
-    return mean + interval, p, found.words
+    return difference_words(seen, metric), p, found.words
 
 
 def _reached(found: Reached) -> list[str]:
