@@ -23,7 +23,7 @@ from acprop.lab.problems import dense
 from acprop.lab.regions import regions
 from acprop.lab.simulate import Sweep, distances
 
-COMPARED = ("adam", "rmsprop", "adabelief", "adashift", "acprop")
+COMPARED = ("adam", "rmsprop", "adabelief", "adashift", "acprop-paper")
 PROBLEMS = [dense(P) for P in range(3, 43)]
 ONE, ALL, NUMPY = "native, 1 core", f"native, {os.cpu_count()} cores", "numpy"
 
@@ -125,7 +125,7 @@ def measure_growth(rounds: int) -> dict:
 
 def measure_plane(rounds: int) -> dict:
     """Wall time of a 400 × 400 region, exact drift included, all cores."""
-    sweep = Sweep((method("acprop"),), 0.9, tuple(1 - np.geomspace(0.9, 1e-4, 400)))
+    sweep = Sweep((method("acprop-paper"),), 0.9, tuple(1 - np.geomspace(0.9, 1e-4, 400)))
 
     def run() -> None:
         regions("dense", range(3, 403), sweep)

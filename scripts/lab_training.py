@@ -38,7 +38,7 @@ SEEDS = {"mnist": (0, 1), "vgg": (0, 1, 2)}
 EPOCHS = 15  # of MNIST: the paper speaks of those after the tenth
 BETA1, BETA2 = 0.9, 0.999
 MNIST = {
-    "acprop": {"lr": 1e-3, "convention": "authors", "eps": 1e-8, "numerator": "g"},
+    "acprop": {"lr": 1e-3, "convention": "authors", "eps": 1e-8},
     "adam": {"lr": 1e-3, "eps": 1e-8},
 }
 VGG = {

@@ -48,7 +48,6 @@ class Numbers(NamedTuple):
     eps: mpf
     amsgrad: bool
     clip: float | str | None
-    momentum: mpf
 
 
 def first(columns: list[Row], k: int) -> list[Row]:
@@ -63,20 +62,28 @@ def mean(gs: Row, beta1: mpf) -> mpf:
 
 
 def squared_residual(h: Numbers, gs: Row) -> mpf:
-    """r_k² of the last of one element's gradients."""
-    if not h.rule.centered:
+    """r_k² of the last of one element's gradients, unless centered on the average."""
+    if h.rule.center is None:
         return gs[-1] ** 2
     known = gs if h.convention.residual == "current" else gs[:-1]
     return (gs[-1] - mean(known, h.beta1)) ** 2
 
 
 def second_moment(h: Numbers, past: list[Row]) -> Row:
-    """s_k = Σ β2^(k-i)·((1 - β2)·r_i² + ε),  ε only where it accumulates."""
+    """s_k = Σ β2^(k-i)·((1 - β2)·w·r_i² + ε),  ε only where it accumulates.
+
+    w is 1, or (1 + β1)/2 if centered on the average.
+    """
     k = len(past[0])
     added = h.eps if h.convention.eps_placement == "accumulated" else 0
     s = [mpf(0)] * len(past)
     for i in range(1, k + 1):
-        r2 = [squared_residual(h, column[:i]) for column in past]
+        if h.rule.center == "average":
+            heard = first(past, i)
+            surprises = zip(heard, implied(h, heard), strict=True)
+            r2 = [(1 + h.beta1) / 2 * (gs[-1] - e) ** 2 for gs, e in surprises]
+        else:
+            r2 = [squared_residual(h, column[:i]) for column in past]
         if h.rule.reduction == "max":
             r2 = [max(r2)] * len(r2)
         if h.rule.reduction == "mean":
@@ -86,11 +93,37 @@ def second_moment(h: Numbers, past: list[Row]) -> Row:
     return s
 
 
+def implied(h: Numbers, columns: list[Row]) -> Row:
+    """D_t·clip(M_{t-1}, ±1): which g_t the average of the steps before t implies."""
+    t = len(columns[0])
+    if t == 1:
+        return [mpf(0)] * len(columns)
+    key = (id(h), tuple(map(tuple, columns)))
+    if key not in KNOWN:
+        before = [first(columns, i) for i in range(1, t)]
+        M = averages(h, [direction(h, seen) for seen in before])
+        dens = denominator(h, columns)
+        KNOWN[key] = [
+            den * max(mpf(-1), min(mpf(1), M_j))
+            for den, M_j in zip(dens, M, strict=True)
+        ]
+    return KNOWN[key]
+
+
+# Each step asks for all that were before it, and each of those again.
+KNOWN: dict[object, Row] = {}
+
+
 def numerator(h: Numbers, gs: Row) -> mpf:
-    """m_t, or the mean of the newest max(delay, 1) gradients with weights β1^age."""
-    if h.rule.numerator == "m":
-        m = mean(gs, h.beta1)
-        return m / (1 - h.beta1 ** len(gs)) if h.convention.bias_correction else m
+    """m_t, or the mean of the newest max(delay, 1) gradients with weights β1^age.
+
+    With nesterov (1 - β1)·Σ β1^(t+1-i)·g_i, plus (1 - β1)·g_t once more.
+    """
+    if h.rule.average == "before":
+        m, t = mean(gs, h.beta1), len(gs)
+        if h.rule.nesterov:
+            m, t = h.beta1 * m + (1 - h.beta1) * gs[-1], t + 1
+        return m / (1 - h.beta1**t) if h.convention.bias_correction else m
     newest = gs[-max(h.rule.delay, 1) :][::-1]
     weights = [h.beta1**age for age in range(len(newest))]
     return sum(w * g for w, g in zip(weights, newest, strict=True)) / sum(weights)
@@ -146,17 +179,25 @@ def quotient(h: Numbers, n: mpf, den: mpf) -> mpf:
     return n / den if den else mp.sign(n) * mp.inf
 
 
+def averages(h: Numbers, directions: list[Row]) -> Row:
+    """M_t = (1 - β1)·Σ β1^(t-i)·u_i"""
+    return [mean(list(column), h.beta1) for column in zip(*directions, strict=True)]
+
+
 def move(h: Numbers, directions: list[Row]) -> Row:
-    """M_t = (1 - μ)·Σ μ^(t-i)·d_i, which without momentum is d_t."""
-    t = len(directions)
-    weights = [(1 - h.momentum) * h.momentum ** (t - i) for i in range(1, t + 1)]
-    columns = zip(*directions, strict=True)
-    return [sum(w * d for w, d in zip(weights, c, strict=True)) for c in columns]
+    """u_t, M_t, or with nesterov β1·M_t + (1 - β1)·u_t."""
+    if h.rule.average != "after":
+        return directions[-1]
+    M = averages(h, directions)
+    if not h.rule.nesterov:
+        return M
+    pairs = zip(M, directions[-1], strict=True)
+    return [h.beta1 * M_j + (1 - h.beta1) * u_j for M_j, u_j in pairs]
 
 
 @mp.workdps(DIGITS)
 def trajectory(case: Case, table: Table) -> Case:
-    """Return x after every step and the last m and s, rounded to float64."""
+    """Return x after every step and the last m, s and M, rounded to float64."""
     settings = case["settings"]
     h = Numbers(
         Rule(**case["rule"]),
@@ -164,7 +205,6 @@ def trajectory(case: Case, table: Table) -> Case:
         *(mpf(number) for number in (*settings["betas"], settings["eps"])),
         settings["amsgrad"],
         settings["clip"],
-        mpf(settings["momentum"]),
     )
     lr, decay = mpf(settings["lr"]), mpf(settings["weight_decay"])
     l2 = 0 if settings["decoupled_weight_decay"] else decay
@@ -182,11 +222,15 @@ def trajectory(case: Case, table: Table) -> Case:
         path.append([float(x_j) for x_j in x])
     heard = first(columns, len(table) - max(h.rule.delay - 1, 0))
     s = second_moment(h, heard)
-    return {
+    out = {
         "x": path,
         "m": [float(mean(column, h.beta1)) for column in heard],
         "s": [float(s_j) for s_j in (s[:1] if h.rule.reduction else s)],
     }
+    if h.rule.average == "after":
+        out["M"] = [float(M_j) for M_j in averages(h, directions)]
+    KNOWN.clear()
+    return out
 
 
 # 2. The same through the reference
@@ -203,7 +247,6 @@ def follow(case: Case, table: Table) -> Case:
         settings["eps"],
         settings["amsgrad"],
         settings["clip"],
-        settings["momentum"],
     )
     x, state, path = np.array(case["x0"]), reference.State(), []
     for g in np.array(table):
@@ -215,14 +258,14 @@ def follow(case: Case, table: Table) -> Case:
         state, d = reference.step(method, convention, state, g, h)
         x = x - lr * d
         path.append(x)
-    return {"x": np.array(path), "m": state.m, "s": state.s}
+    return {"x": np.array(path), "m": state.m, "s": state.s, "M": state.M}
 
 
 def distance(case: Case, other: Case) -> float:
-    """Largest difference of x, m or s, relative to max(1, |value|)."""
+    """Largest difference of x, m, s or M, relative to max(1, |value|)."""
     return max(
         float(np.max(np.abs(a - np.asarray(other[key])) / np.maximum(1, np.abs(a))))
-        for key, a in ((key, np.asarray(case[key])) for key in ("x", "m", "s"))
+        for key, a in ((key, np.asarray(case[key])) for key in "xmsM" if key in case)
     )
 
 
@@ -235,10 +278,20 @@ RULES = {
     "adabelief": rule.ADABELIEF,
     "adashift": rule.ADASHIFT,
     "acprop": rule.ACPROP,
-    "acprop-momentum": rule.ACPROP_MOMENTUM,
+    "acprop-paper": rule.ACPROP_PAPER,
+    "acprop-before": rule.ACPROP_BEFORE,
+    "acprop-after": rule.ACPROP_AFTER,
+    "nadam": replace(rule.ADAM, nesterov=True),
+    "acprop-before-nesterov": replace(rule.ACPROP_BEFORE, nesterov=True),
+    "acprop-after-nesterov": replace(rule.ACPROP_AFTER, nesterov=True),
+    "acprop-plain": replace(rule.ACPROP, nesterov=False),
+    "uncentered-after": replace(rule.ADASHIFT, average="after"),
+    "adam-after": replace(rule.ADAM, average="after", nesterov=True),
+    "acprop-mean": replace(rule.ACPROP, reduction="mean"),
+    "acprop-after-3": replace(rule.ACPROP_AFTER, delay=3),
     "adashift-3": replace(rule.ADASHIFT, delay=3),
-    "acprop-3": replace(rule.ACPROP, delay=3),
-    "acprop-momentum-3": replace(rule.ACPROP_MOMENTUM, delay=3),
+    "acprop-paper-3": replace(rule.ACPROP_PAPER, delay=3),
+    "acprop-before-3": replace(rule.ACPROP_BEFORE, delay=3),
     "adashift-max": replace(rule.ADASHIFT, reduction="max"),
     "adashift-mean": replace(rule.ADASHIFT, reduction="mean"),
     "adashift-3-max": replace(rule.ADASHIFT, delay=3, reduction="max"),
@@ -253,46 +306,53 @@ AMSGRAD = {"amsgrad": True}
 GROWING = {"clip": "t**0.25"}
 # Without a bound an asynchronous first step divides by ε: see EPS.
 UNBOUND = {"clip": None, "eps": 5e-2}
-HEAVY = {"momentum": 0.9}
 L2 = {"weight_decay": 0.1}
 DECOUPLED = {"weight_decay": 0.1, "decoupled_weight_decay": True}
 # (what the case is called, rules, conventions, changed settings, gradient table)
 EXTRA: list[tuple[str, str, str, dict[str, Any], str]] = [
-    ("amsgrad", "acprop adam adabelief", EVERY, AMSGRAD, "fading"),
-    ("amsgrad", "acprop-3", "guarded authors", AMSGRAD, "fading"),
+    ("amsgrad", "acprop-paper adam adabelief", EVERY, AMSGRAD, "fading"),
+    ("amsgrad", "acprop-paper-3", "guarded authors", AMSGRAD, "fading"),
     ("amsgrad", "adashift-max", "guarded", AMSGRAD, "fading"),
-    ("clip-grows", "acprop adam", "guarded paper authors", GROWING, "plain"),
-    ("clip-none", "acprop adashift-3 acprop-momentum", "guarded", UNBOUND, "plain"),
+    ("clip-grows", "acprop-paper adam", "guarded paper authors", GROWING, "plain"),
+    ("clip-none", "acprop-paper adashift-3 acprop-before", "guarded", UNBOUND, "plain"),
     ("clip-none", "adam adabelief rmsprop", "guarded", {"clip": None}, "plain"),
-    ("clip-half", "acprop adashift-3", "guarded torch", {"clip": 0.5}, "plain"),
-    ("l2", "acprop adam acprop-3", "guarded authors torch", L2, "plain"),
-    ("decoupled", "acprop adam acprop-3", "guarded authors torch", DECOUPLED, "plain"),
-    ("maximize", "acprop adam", "guarded authors", {"maximize": True}, "plain"),
-    ("maximize-l2", "acprop", "guarded torch", {"maximize": True, **L2}, "plain"),
+    ("clip-half", "acprop-paper adashift-3", "guarded torch", {"clip": 0.5}, "plain"),
+    ("l2", "acprop-paper adam acprop-paper-3", "guarded authors torch", L2, "plain"),
+    ("decoupled", "acprop-paper adam acprop-paper-3", "guarded authors torch", DECOUPLED, "plain"),
+    ("maximize", "acprop-paper adam", "guarded authors", {"maximize": True}, "plain"),
+    ("maximize-l2", "acprop-paper", "guarded torch", {"maximize": True, **L2}, "plain"),
     ("maximize-decoupled", "adam", "guarded", {"maximize": True, **DECOUPLED}, "plain"),
-    ("beta1-zero", "acprop adam adashift-3", "guarded", {"betas": [0.0, 0.9]}, "plain"),
-    ("long-memory", "acprop", "guarded optax", {"betas": [0.9, 0.999]}, "plain"),
-    ("short-memory", "acprop adam", "guarded", {"betas": [0.5, 0.05]}, "plain"),
-    ("large-eps", "acprop adabelief", "guarded authors optax", {"eps": 1e-2}, "plain"),
-    ("adam-eps", "acprop adam adashift", "guarded", {"eps": 1e-8}, "plain"),
+    ("beta1-zero", "acprop-paper adam adashift-3", "guarded", {"betas": [0.0, 0.9]}, "plain"),
+    ("long-memory", "acprop-paper", "guarded optax", {"betas": [0.9, 0.999]}, "plain"),
+    ("short-memory", "acprop-paper adam", "guarded", {"betas": [0.5, 0.05]}, "plain"),
+    ("large-eps", "acprop-paper adabelief", "guarded authors optax", {"eps": 1e-2}, "plain"),
+    ("adam-eps", "acprop-paper adam adashift", "guarded", {"eps": 1e-8}, "plain"),
     ("default-eps", "adam", "torch paper", {"eps": None}, "plain"),
     ("default-eps", "rmsprop", "torch-rmsprop", {"eps": None}, "plain"),
-    ("hazard", "rmsprop adam adashift acprop acprop-3", "guarded", {}, "hazard"),
-    ("hazard", "acprop-momentum adashift-max", "guarded", {}, "hazard"),
-    ("hazard-amsgrad", "acprop adam", "guarded", AMSGRAD, "hazard"),
-    ("hazard-clip-two", "acprop adashift", "guarded", {"clip": 2.0}, "hazard"),
+    ("hazard", "rmsprop adam adashift acprop-paper acprop-paper-3", "guarded", {}, "hazard"),
+    ("hazard", "acprop-before adashift-max", "guarded", {}, "hazard"),
+    ("hazard-amsgrad", "acprop-paper adam", "guarded", AMSGRAD, "hazard"),
+    ("hazard-clip-two", "acprop-paper adashift", "guarded", {"clip": 2.0}, "hazard"),
+    ("hazard-beta1-zero", "acprop-paper", "guarded", {"betas": [0.0, 0.9]}, "hazard"),
+    ("hazard-eps-zero", "acprop-paper acprop-paper-3 adashift", "guarded", {"eps": 0.0}, "hazard"),
+    ("hazard-eps-zero", "acprop-before adam", "guarded", {"eps": 0.0}, "hazard"),
+    ("hazard-adam-eps", "acprop-paper adashift", "guarded", {"eps": 1e-8}, "hazard"),
+    ("amsgrad", "acprop acprop-after", "guarded paper", AMSGRAD, "fading"),
+    ("clip-none", "acprop", "guarded authors", UNBOUND, "plain"),
+    ("clip-half", "acprop acprop-after", "guarded", {"clip": 0.5}, "plain"),
+    ("l2", "acprop acprop-after", "guarded", L2, "plain"),
+    ("decoupled", "acprop acprop-after nadam", "guarded", DECOUPLED, "plain"),
+    ("maximize-decoupled", "acprop", "guarded", {"maximize": True, **DECOUPLED}, "plain"),
+    ("beta1-zero", "acprop acprop-after", "guarded", {"betas": [0.0, 0.9]}, "plain"),
+    ("beta1-half", "acprop", "guarded", {"betas": [0.5, 0.999]}, "plain"),
+    ("long-memory", "acprop", "guarded", {"betas": [0.9, 0.999]}, "plain"),
+    ("short-memory", "acprop", "guarded", {"betas": [0.5, 0.05]}, "plain"),
+    ("adam-eps", "acprop", "guarded", {"eps": 1e-8}, "plain"),
+    ("hazard", "acprop acprop-after acprop-after-3", "guarded", {}, "hazard"),
+    ("hazard", "acprop-mean acprop-before-nesterov", "guarded", {}, "hazard"),
     ("hazard-beta1-zero", "acprop", "guarded", {"betas": [0.0, 0.9]}, "hazard"),
-    ("hazard-eps-zero", "acprop acprop-3 adashift", "guarded", {"eps": 0.0}, "hazard"),
-    ("hazard-eps-zero", "acprop-momentum adam", "guarded", {"eps": 0.0}, "hazard"),
-    ("hazard-adam-eps", "acprop adashift", "guarded", {"eps": 1e-8}, "hazard"),
-    ("mean", "acprop", "guarded paper authors", HEAVY, "plain"),
-    ("mean", "acprop-momentum adashift adashift-3 adam", "guarded", HEAVY, "plain"),
-    ("mean-unclipped", "adam", "guarded", {"clip": None, **HEAVY}, "plain"),
-    ("mean-amsgrad", "acprop", "guarded", {**AMSGRAD, **HEAVY}, "fading"),
-    ("mean-l2", "acprop", "guarded", {**L2, **HEAVY}, "plain"),
-    ("mean-decoupled", "acprop", "guarded", {**DECOUPLED, **HEAVY}, "plain"),
-    ("mean-maximize", "acprop", "guarded", {"maximize": True, **HEAVY}, "plain"),
-    ("hazard-mean", "acprop adashift-3", "guarded", HEAVY, "hazard"),
+    ("hazard-eps-zero", "acprop acprop-after", "guarded", {"eps": 0.0}, "hazard"),
+    ("hazard-amsgrad", "acprop", "guarded", AMSGRAD, "hazard"),
 ]
 
 
@@ -326,7 +386,6 @@ def declare(
         "eps": EPS.get(convention),
         "amsgrad": False,
         "clip": rule.CONVENTIONS[convention].clip,
-        "momentum": 0.0,
         "weight_decay": 0.0,
         "decoupled_weight_decay": False,
         "maximize": False,
@@ -357,8 +416,8 @@ def cases() -> Iterator[Case]:
 ABOUT = (
     "Trajectories of the family by its definition, 50 digits rounded to float64 "
     "(scripts/write_golden.py). x[t] is the parameter after step t+1 with gradient "
-    "gradients[grads][t]; m and s are those after the last step, which have not heard "
-    "of the newest delay - 1 gradients; s has one entry if the rule has a reduction."
+    "gradients[grads][t]; m, s and M are those after the last step; m and s do not know "
+    "the newest delay - 1 gradients; s has one entry if the rule has a reduction."
 )
 
 

@@ -27,7 +27,7 @@ from acprop.lab.methods import METHODS, Method, advance
 from acprop.lab.problems import dense, sparse
 from acprop.lab.simulate import trajectory
 from acprop.reference import Hyper, State, step
-from acprop.rule import ACPROP, ADAM, ADASHIFT, AUTHORS, GUARDED, PAPER, TORCH, Rule
+from acprop.rule import ACPROP_PAPER, ADAM, ADASHIFT, AUTHORS, GUARDED, PAPER, TORCH, Rule
 
 ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src/acprop"
@@ -98,7 +98,7 @@ def seconds(ws):
 
 @formula("mean", r"m_t=\beta_1m_{t-1}+(1-\beta_1)\,g_t,\qquad m_0=0")
 def _():
-    return means()[1:], [s.m for s in run(ACPROP, PAPER)[0]]
+    return means()[1:], [s.m for s in run(ACPROP_PAPER, PAPER)[0]]
 
 
 @formula(
@@ -109,7 +109,7 @@ def _():
 )
 def _():
     by_hand = [*seconds(GS**2)[1:], *seconds((GS - means()[1:]) ** 2)[1:]]
-    return by_hand, [s.s for rule in (ADASHIFT, ACPROP) for s in run(rule, PAPER)[0]]
+    return by_hand, [s.s for rule in (ADASHIFT, ACPROP_PAPER) for s in run(rule, PAPER)[0]]
 
 
 class Slope:
@@ -158,7 +158,7 @@ def _():
 
 @formula("residual-identity", r"g_t-m_t=\beta_1\,(g_t-m_{t-1})")
 def _():
-    return B1 * (GS - means()[:-1]), GS - [s.m for s in run(ACPROP, PAPER)[0]]
+    return B1 * (GS - means()[:-1]), GS - [s.m for s in run(ACPROP_PAPER, PAPER)[0]]
 
 
 @formula(
@@ -193,7 +193,7 @@ def _():
 def _():
     plain = seconds((GS - means()[1:]) ** 2)[1:]
     floor = EPS * (1 - B2 ** np.arange(1, 13)) / (1 - B2)
-    return plain + floor, [s.s for s in run(ACPROP, AUTHORS)[0]]
+    return plain + floor, [s.s for s in run(ACPROP_PAPER, AUTHORS)[0]]
 
 
 @formula(
@@ -250,8 +250,8 @@ def guarded():
     c_t=t^{1/4},\qquad\tfrac00=0""",
 )
 def _():
-    zeros = run(ACPROP, GUARDED, np.zeros((5, 2)), eps=0.0)[1]
-    by_code = run(ACPROP, GUARDED, SWELLING)[1]
+    zeros = run(ACPROP_PAPER, GUARDED, np.zeros((5, 2)), eps=0.0)[1]
+    by_code = run(ACPROP_PAPER, GUARDED, SWELLING)[1]
     return [*guarded().ravel(), *[0] * 10], [*by_code.ravel(), *zeros.ravel()]
 
 
@@ -277,7 +277,7 @@ def _():
         x = min(max(x - 0.2 / sqrt(t) * M, Swell.lo), Swell.hi)
         xs.append(x)
     options = {"beta1": B1, "beta2": B2, "alpha0": 0.2, "eps": EPS, "steps": len(xs)}
-    heavy = Method("heavy", ACPROP, momentum=0.7)
+    heavy = Method("heavy", ACPROP_PAPER, momentum=0.7)
     return xs, trajectory(Swell(), heavy, convention=GUARDED, **options).x
 
 
@@ -639,7 +639,7 @@ def _():
         s = limits(dense(P), b1, b2).s
         first, others = P / sqrt(s[0]), np.sum(1 / np.sqrt(s[1:]))
         by_hand += [(first - others) / (first + others), True]
-        share = drift(dense(P), METHODS["acprop"], PAPER, beta1=b1, beta2=b2, eps=0.0)
+        share = drift(dense(P), METHODS["acprop-paper"], PAPER, beta1=b1, beta2=b2, eps=0.0)
         by_code += [share, share * (first + others) >= (1 - 1e-9) / sqrt(s[0])]
     return by_hand, by_code
 
@@ -665,11 +665,11 @@ def _():
     ratio = [float(s[0] - s[-3]) for s in log_s]
     signs = [r < 2 * log(P / 2) for r, (P, _) in zip(ratio, SIGNS, strict=True)]
     s = limits(sparse(7), B1, 0.3).s
-    share = drift(sparse(7), METHODS["acprop"], PAPER, beta1=B1, beta2=0.3, eps=0.0)
+    share = drift(sparse(7), METHODS["acprop-paper"], PAPER, beta1=B1, beta2=0.3, eps=0.0)
     left, right = 7 / 2 / sqrt(s[0]), 1 / sqrt(s[-3])
     assert {True, False} == set(signs)
     by_hand = [*signs, (left - right) / (left + right)]
-    return by_hand, [*rights("acprop"), share]
+    return by_hand, [*rights("acprop-paper"), share]
 
 
 @formula(
@@ -703,8 +703,8 @@ def _():
     by_hand, by_code = [], []
     for make, P in REACHED:
         gs = [make(P).cycle[t % P] for t in range(1, 3001)]
-        _, free = run(ACPROP, replace(GUARDED, clip=None), gs)
-        _, bound = run(ACPROP, GUARDED, gs)
+        _, free = run(ACPROP_PAPER, replace(GUARDED, clip=None), gs)
+        _, bound = run(ACPROP_PAPER, GUARDED, gs)
         R = np.max(np.abs(free[500:]))
         first = max(500, ceil(R**4))
         assert first < 2900
@@ -729,7 +729,7 @@ def _():
         by_code += [
             np.exp(
                 log_largest_step(
-                    make(P), METHODS["acprop"], PAPER, beta1=b1, beta2=b2, eps=0.0
+                    make(P), METHODS["acprop-paper"], PAPER, beta1=b1, beta2=b2, eps=0.0
                 )
             )
             for make in (dense, sparse)
@@ -756,7 +756,7 @@ def _():
 def with_momentum(gs, mu, **betas):
     h, state, ds = Hyper(**betas, eps=EPS, momentum=mu), State(), []
     for g in gs:
-        state, d = step(ACPROP, PAPER, state, g, h)
+        state, d = step(ACPROP_PAPER, PAPER, state, g, h)
         ds.append(d)
     return ds
 
@@ -1000,7 +1000,7 @@ def test_a_formula_is_what_the_code_computes(name):
 def test_a_right_drift_converges_only_with_a_falling_learning_rate(eta, arrives):
     """Lemma 3.3 as the appendix repeats it, without α_t = α0/√t, would be false."""
     path = trajectory(
-        dense(5), METHODS["acprop"], beta1=B1, beta2=B2, alpha0=0.1, eta=eta,
+        dense(5), METHODS["acprop-paper"], beta1=B1, beta2=B2, alpha0=0.1, eta=eta,
         steps=20_000,
     ).x  # fmt: skip
     assert bool(np.max(np.abs(path[-1000:] + 1)) < 0.01) is arrives

@@ -35,12 +35,12 @@ RULES = [
     rule.ADAM,
     rule.ADABELIEF,
     rule.ADASHIFT,
-    rule.ACPROP,
-    rule.ACPROP_MOMENTUM,
-    replace(rule.ACPROP, delay=3),
-    replace(rule.ACPROP_MOMENTUM, delay=2),
+    rule.ACPROP_PAPER,
+    rule.ACPROP_BEFORE,
+    replace(rule.ACPROP_PAPER, delay=3),
+    replace(rule.ACPROP_BEFORE, delay=2),
     replace(rule.ADASHIFT, delay=2, reduction="max"),
-    replace(rule.ACPROP, reduction="mean"),
+    replace(rule.ACPROP_PAPER, reduction="mean"),
 ]
 ASYNCHRONOUS = [r for r in RULES if r.delay]
 CONVENTIONS = list(rule.CONVENTIONS.values())
@@ -95,7 +95,7 @@ def test_algorithm_2_as_printed_is_the_paper_convention():
         m = beta1 * m + (1 - beta1) * g
         ds.append(g / np.sqrt(s + eps))
         s = beta2 * s + (1 - beta2) * (g - m) ** 2
-    state, ours = run(rule.ACPROP, rule.PAPER, gs, Hyper(beta1, beta2))
+    state, ours = run(rule.ACPROP_PAPER, rule.PAPER, gs, Hyper(beta1, beta2))
     np.testing.assert_array_equal(ours, ds)
     np.testing.assert_array_equal((state.m, state.s), (m, s))
 
@@ -104,7 +104,7 @@ def test_algorithm_2_as_printed_is_the_paper_convention():
 def test_the_authors_convention_walks_the_authors_trajectories(case):
     """The published code, rectification off: what the paper's curves were made with."""
     given = case["settings"]
-    method = replace(rule.ACPROP, numerator=given["numerator"])
+    method = replace(rule.ACPROP_PAPER, numerator=given["numerator"])
     h = Hyper(*given["betas"], given["eps"], given["amsgrad"])
     decoupled = given["weight_decay"] * given["decoupled"]
     l2 = given["weight_decay"] - decoupled
@@ -136,7 +136,7 @@ def test_the_optax_convention_is_optax(b, eps):
     gs[:, 1] = 0
     gs[20:50, 2] = 0
     gs[:10, 3] = 0
-    _, ours = run(rule.ACPROP, rule.OPTAX, gs, Hyper(*b, eps))
+    _, ours = run(rule.ACPROP_PAPER, rule.OPTAX, gs, Hyper(*b, eps))
     theirs = follow_optax(gs, b, eps or rule.OPTAX.eps)
     np.testing.assert_allclose(ours, theirs, rtol=ROUNDING, atol=0)
 
@@ -285,9 +285,9 @@ def test_given_the_past_an_asynchronous_step_is_linear_in_the_gradient(
 
 
 def test_a_bound_that_binds_is_not_linear_in_the_gradient():
-    state, _ = run(rule.ACPROP, rule.GUARDED, np.array([[1.0], [0.5]]))
+    state, _ = run(rule.ACPROP_PAPER, rule.GUARDED, np.array([[1.0], [0.5]]))
     g1, g2 = np.array([100.0]), np.array([-0.5])
-    assert not is_affine(rule.ACPROP, rule.GUARDED, state, g1, g2, Hyper())
+    assert not is_affine(rule.ACPROP_PAPER, rule.GUARDED, state, g1, g2, Hyper())
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS, ids=lambda c: c.name)
@@ -305,8 +305,8 @@ def test_a_residual_against_m_t_is_beta1_times_one_against_the_mean_before(
 ):
     """g_t - m_t = β1·(g_t - m_{t-1}), so s(m_t) = β1²·s(m_{t-1}) at every step."""
     h = Hyper(beta1, beta2, eps=0.0)
-    after, _ = run(rule.ACPROP, rule.AUTHORS, gs, h)
-    before, _ = run(rule.ACPROP, rule.OPTAX, gs, h)
+    after, _ = run(rule.ACPROP_PAPER, rule.AUTHORS, gs, h)
+    before, _ = run(rule.ACPROP_PAPER, rule.OPTAX, gs, h)
     np.testing.assert_allclose(
         after.s, beta1**2 * before.s, rtol=1e-11, atol=ROUNDING**2
     )
@@ -315,8 +315,8 @@ def test_a_residual_against_m_t_is_beta1_times_one_against_the_mean_before(
 def test_the_step_of_optax_is_beta1_times_that_of_the_authors_after_the_first():
     gs = np.random.default_rng(0).normal(size=(30, 4))
     h = Hyper(0.7, 0.99, eps=0.0)
-    _, authors = run(rule.ACPROP, rule.AUTHORS, gs, h)
-    _, theirs = run(rule.ACPROP, rule.OPTAX, gs, h)
+    _, authors = run(rule.ACPROP_PAPER, rule.AUTHORS, gs, h)
+    _, theirs = run(rule.ACPROP_PAPER, rule.OPTAX, gs, h)
     np.testing.assert_array_equal(theirs[0], authors[0])
     np.testing.assert_allclose(theirs[1:], 0.7 * authors[1:], rtol=ROUNDING)
 
@@ -350,7 +350,7 @@ def test_a_delay_of_n_divides_the_newest_n_by_all_that_came_before(
 
 
 @pytest.mark.parametrize("convention", [rule.PAPER, rule.GUARDED], ids=lambda c: c.name)
-@pytest.mark.parametrize("method", [rule.ACPROP, rule.ADASHIFT], ids=str)
+@pytest.mark.parametrize("method", [rule.ACPROP_PAPER, rule.ADASHIFT], ids=str)
 @few
 @given(gs=tables(), beta1=betas, beta2=betas)
 def test_with_a_corrected_amsgrad_no_step_size_ever_grows(
@@ -372,7 +372,7 @@ def test_with_a_raw_amsgrad_the_bias_correction_lets_step_sizes_grow(convention)
     """The largest s stays, what it is divided by grows: why ours is corrected."""
     gs = np.array([[1.0], [-1.0], [0.1], [0.1], [0.1], [0.1]])
     h = Hyper(0.9, 0.9, amsgrad=True)
-    _, ds = run(rule.ACPROP, convention, gs, h)
+    _, ds = run(rule.ACPROP_PAPER, convention, gs, h)
     assert np.all(np.diff((ds / gs)[2:], axis=0) > 0)
 
 
@@ -385,15 +385,15 @@ ELEMENTWISE = [r for r in RULES if r.reduction is None]
 @pytest.mark.parametrize(
     ("method", "convention", "eps", "size"),
     [
-        (rule.ACPROP, rule.PAPER, 1e-16, 1e8),
-        (rule.ACPROP, rule.PAPER, 1e-8, 1e4),
-        (rule.ACPROP, rule.TORCH, 1e-16, 1e16),
-        (rule.ACPROP, rule.TORCH, 1e-8, 1e8),
-        (rule.ACPROP, rule.AUTHORS, 1e-16, 3.16e6),
-        (rule.ACPROP, rule.AUTHORS, 1e-8, 316),
-        (rule.ACPROP, rule.OPTAX, 1e-16, 3.16e6),
-        (rule.ACPROP, rule.OPTAX, 1e-8, 316),
-        (rule.ACPROP, rule.GUARDED, None, 1001**0.25),
+        (rule.ACPROP_PAPER, rule.PAPER, 1e-16, 1e8),
+        (rule.ACPROP_PAPER, rule.PAPER, 1e-8, 1e4),
+        (rule.ACPROP_PAPER, rule.TORCH, 1e-16, 1e16),
+        (rule.ACPROP_PAPER, rule.TORCH, 1e-8, 1e8),
+        (rule.ACPROP_PAPER, rule.AUTHORS, 1e-16, 3.16e6),
+        (rule.ACPROP_PAPER, rule.AUTHORS, 1e-8, 316),
+        (rule.ACPROP_PAPER, rule.OPTAX, 1e-16, 3.16e6),
+        (rule.ACPROP_PAPER, rule.OPTAX, 1e-8, 316),
+        (rule.ACPROP_PAPER, rule.GUARDED, None, 1001**0.25),
         (rule.ADAM, rule.TORCH, 1e-8, 2.5),
     ],
     ids=str,
@@ -477,7 +477,7 @@ def test_an_element_without_a_gradient_does_not_move(gs, method, eps):
 def test_without_epsilon_and_bound_a_division_by_zero_is_infinite():
     """Who switches both off is told by the number, and 0/0 is 0 all the same."""
     h = Hyper(eps=0.0, clip=None)
-    _, ds = run(rule.ACPROP, rule.GUARDED, np.array([[2.0, 0.0, -1.0]]), h)
+    _, ds = run(rule.ACPROP_PAPER, rule.GUARDED, np.array([[2.0, 0.0, -1.0]]), h)
     np.testing.assert_array_equal(ds, [[inf, 0.0, -inf]])
 
 
@@ -494,14 +494,14 @@ def test_a_spike_moves_by_the_bound_and_no_further():
     """A factor of 1e4, once."""
     gs = np.random.default_rng(0).normal(size=(30, 4))
     gs[19] *= 1e4
-    _, ds = run(rule.ACPROP, rule.GUARDED, gs)
+    _, ds = run(rule.ACPROP_PAPER, rule.GUARDED, gs)
     np.testing.assert_array_equal(np.abs(ds[19]), 20**0.25)
 
 
 @pytest.mark.parametrize("gs", [np.ones((0, 2)), np.ones((3, 2))], ids=["new", "old"])
 def test_a_nan_is_seen_in_the_step_and_not_clipped_away(gs):
-    before, _ = run(rule.ACPROP, rule.GUARDED, gs)
-    _, d = step(rule.ACPROP, rule.GUARDED, before, np.array([np.nan, 1.0]), Hyper())
+    before, _ = run(rule.ACPROP_PAPER, rule.GUARDED, gs)
+    _, d = step(rule.ACPROP_PAPER, rule.GUARDED, before, np.array([np.nan, 1.0]), Hyper())
     assert np.isnan(d[0])
     assert np.isfinite(d[1])
 
@@ -591,8 +591,8 @@ def test_without_axes_every_element_is_a_tensor_of_its_own(convention, method, g
 @pytest.mark.parametrize("convention", CONVENTIONS, ids=lambda c: c.name)
 def test_a_step_needs_no_shape_at_all(convention):
     gs = np.random.default_rng(0).normal(size=20)
-    _, scalars = run(rule.ACPROP, convention, gs)
-    _, vectors = run(rule.ACPROP, convention, gs[:, None])
+    _, scalars = run(rule.ACPROP_PAPER, convention, gs)
+    _, vectors = run(rule.ACPROP_PAPER, convention, gs[:, None])
     np.testing.assert_array_equal(scalars, vectors[:, 0])
 
 
@@ -610,8 +610,8 @@ def test_no_epsilon_means_that_of_the_convention(convention):
 def test_a_clip_bounds_the_direction_and_nothing_else(clip, bounds):
     """ADOPT's clip acts on d_t: it reads the numerator, and leaves m and s alone."""
     gs = np.random.default_rng(0).normal(size=(30, 4)) ** 3
-    free_state, free = run(rule.ACPROP, rule.AUTHORS, gs)
-    state, ds = run(rule.ACPROP, rule.AUTHORS, gs, Hyper(clip=clip))
+    free_state, free = run(rule.ACPROP_PAPER, rule.AUTHORS, gs)
+    state, ds = run(rule.ACPROP_PAPER, rule.AUTHORS, gs, Hyper(clip=clip))
     bounds = bounds[:, None]
     assert np.any(np.abs(free) > bounds)
     np.testing.assert_array_equal(ds, np.clip(free, -bounds, bounds))
@@ -620,9 +620,9 @@ def test_a_clip_bounds_the_direction_and_nothing_else(clip, bounds):
 
 def test_a_step_changes_nothing_it_was_given():
     g = np.array([1.0, -3.0])
-    state, _ = run(rule.ACPROP, rule.GUARDED, np.array([[1.0, 0.5], [0.5, 1.0]]))
+    state, _ = run(rule.ACPROP_PAPER, rule.GUARDED, np.array([[1.0, 0.5], [0.5, 1.0]]))
     kept = [np.copy(part) for part in (state.m, state.s, state.M)]
-    step(rule.ACPROP, rule.GUARDED, state, g, Hyper(amsgrad=True, momentum=0.9))
+    step(rule.ACPROP_PAPER, rule.GUARDED, state, g, Hyper(amsgrad=True, momentum=0.9))
     np.testing.assert_array_equal(g, [1.0, -3.0])
     for part, copy in zip((state.m, state.s, state.M), kept, strict=True):
         np.testing.assert_array_equal(part, copy)

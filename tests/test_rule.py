@@ -16,8 +16,8 @@ NAMED = [
     rule.ADAM,
     rule.ADABELIEF,
     rule.ADASHIFT,
-    rule.ACPROP,
-    rule.ACPROP_MOMENTUM,
+    rule.ACPROP_PAPER,
+    rule.ACPROP_BEFORE,
 ]
 EVERY = list(rule.CONVENTIONS.values())
 VALUES = [*NAMED, *EVERY]
@@ -31,7 +31,7 @@ VALUES = [*NAMED, *EVERY]
         (rule.ADASHIFT, False, True),
         (rule.SDPROP, True, False),
         (rule.ADABELIEF, True, False),
-        (rule.ACPROP, True, True),
+        (rule.ACPROP_PAPER, True, True),
     ],
     ids=str,
 )
@@ -46,14 +46,14 @@ def test_no_two_named_rules_are_the_same():
 
 def test_acprop_divides_the_gradient_and_its_momentum_form_the_mean():
     """Algorithm 2's numerator is g_t; the appendix's theorem has m_t."""
-    assert rule.ACPROP.numerator == "g"
-    assert replace(rule.ACPROP, numerator="m") == rule.ACPROP_MOMENTUM
+    assert rule.ACPROP_PAPER.numerator == "g"
+    assert replace(rule.ACPROP_PAPER, numerator="m") == rule.ACPROP_BEFORE
 
 
 def test_a_rule_is_equal_to_its_spelling_and_finds_the_same_entry():
     spelled = Rule(centered=True, delay=1, numerator="g")
-    assert spelled == rule.ACPROP
-    assert {rule.ACPROP: "found"}[spelled] == "found"
+    assert spelled == rule.ACPROP_PAPER
+    assert {rule.ACPROP_PAPER: "found"}[spelled] == "found"
     assert spelled != replace(spelled, delay=2)
 
 
@@ -98,7 +98,7 @@ def test_a_value_survives_pickle_and_its_own_repr(value):
 )
 def test_a_rule_refuses_what_it_cannot_mean(changes, kind, message):
     with pytest.raises(kind) as refusal:
-        replace(rule.ACPROP, **changes)
+        replace(rule.ACPROP_PAPER, **changes)
     assert str(refusal.value) == message
 
 
@@ -189,7 +189,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones():
     )
 
 
-@pytest.mark.parametrize("value", [None, 1, rule.ACPROP], ids=str)
+@pytest.mark.parametrize("value", [None, 1, rule.ACPROP_PAPER], ids=str)
 def test_a_convention_of_another_kind_is_refused(value):
     with pytest.raises(TypeError) as refusal:
         convention(value)

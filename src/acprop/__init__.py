@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         create,
         param_groups,
         release_gradients,
+        to_adamw,
     )
     from acprop.rule import AUTHORS, GUARDED, OPTAX, PAPER, Convention, Rule
 
@@ -37,6 +38,7 @@ _HOME = {
     "create": "optim",
     "param_groups": "optim",
     "release_gradients": "optim",
+    "to_adamw": "optim",
     "AUTHORS": "rule",
     "GUARDED": "rule",
     "OPTAX": "rule",
@@ -62,6 +64,7 @@ __all__ = [
     "create",
     "param_groups",
     "release_gradients",
+    "to_adamw",
 ]
 
 

@@ -1,11 +1,14 @@
 """The paper's design space as two values: which method, and how it is spelled out.
 
-An adaptive method divides a numerator by the root of a second moment. Three
-questions say which method it is (Zhuang et al. 2021, Table 1):
+An adaptive method divides gradients by the root of a second moment. Four questions say
+which method it is; the first three make up Table 1 of Zhuang et al. (2021):
 
-    centered   average (g - m)² rather than g²?
+    average    what is averaged with β1: None, nothing; "before", the gradient, before
+               it is divided; "after", the normalised gradient, after it was divided
+    center     what the second moment is centered on: None, nothing; "m", the running
+               mean of the gradients; "average", what the average of "after" implies
     delay      how many steps the second moment lags behind; 0 is synchronous
-    numerator  "g", the newest `delay` gradients, or "m", their running mean
+    nesterov   does the average look one step ahead?
 
 That is a `Rule`. The same rule has been published with different fine print: where ε
 stands, which mean the residual is taken against, what happens at the first step.
@@ -22,34 +25,66 @@ from acprop import checks
 Clip = float | Literal["t**0.25"] | None
 
 
+Average = Literal["before", "after"] | None
+Center = Literal["m", "average"] | None
+AVERAGES: tuple[Average, ...] = (None, "before", "after")
+CENTERS: tuple[Center, ...] = (None, "m", "average")
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One cell of the table: compare it, hash it, print it.
+    """One method: compare it, hash it, print it.
 
     reduction: "max" or "mean" shares one second moment among all elements of a
         tensor, as AdaShift's paper proposes; None keeps one for each element.
     """
 
-    centered: bool
+    average: Average
+    center: Center
     delay: int
-    numerator: Literal["g", "m"]
+    nesterov: bool = False
     reduction: Literal["max", "mean"] | None = None
 
     def __post_init__(self) -> None:
+        checks.one_of("average", self.average, AVERAGES)
+        checks.one_of("center", self.center, CENTERS)
         checks.whole("delay", self.delay, least=0)
-        checks.flag("centered", self.centered)
-        checks.one_of("numerator", self.numerator, ("g", "m"))
+        checks.flag("nesterov", self.nesterov)
         checks.one_of("reduction", self.reduction, (None, "max", "mean"))
+        if self.nesterov and self.average is None:
+            raise ValueError(
+                "nesterov must be False with average=None, got True; there is no "
+                "average that could look ahead"
+            )
+        if self.center == "average" and (self.average != "after" or self.delay != 1):
+            raise ValueError(
+                f'center must be None or "m" with average={self.average!r} and '
+                f"delay={self.delay}, got 'average'; it needs average=\"after\" and "
+                "delay=1"
+            )
+
+    @property
+    def keeps_m(self) -> bool:
+        """Is there a running mean of gradients?"""
+        return self.average != "after" or self.center == "m"
+
+    @property
+    def keeps_average(self) -> bool:
+        """Is there a running mean of normalised gradients, the M of the formulas?"""
+        return self.average == "after"
 
 
-RMSPROP = Rule(centered=False, delay=0, numerator="g")
-RMSPROP_CENTERED = Rule(centered=True, delay=0, numerator="g")
+RMSPROP = Rule(average=None, center=None, delay=0)
+RMSPROP_CENTERED = Rule(average=None, center="m", delay=0)
 SDPROP = RMSPROP_CENTERED
-ADAM = Rule(centered=False, delay=0, numerator="m")
-ADABELIEF = Rule(centered=True, delay=0, numerator="m")
-ADASHIFT = Rule(centered=False, delay=1, numerator="g")
-ACPROP = Rule(centered=True, delay=1, numerator="g")
-ACPROP_MOMENTUM = Rule(centered=True, delay=1, numerator="m")  # the appendix's theorem
+ADAM = Rule(average="before", center=None, delay=0)
+ADABELIEF = Rule(average="before", center="m", delay=0)
+ADASHIFT = Rule(average=None, center=None, delay=1)
+# What `acprop.ACProp` is unless it is told otherwise.
+ACPROP = Rule(average="after", center="average", delay=1, nesterov=True)
+ACPROP_PAPER = Rule(average=None, center="m", delay=1)  # Algorithm 2
+ACPROP_BEFORE = Rule(average="before", center="m", delay=1)  # the appendix's theorem
+ACPROP_AFTER = Rule(average="after", center="m", delay=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +103,9 @@ class Convention:
                      the whole radicand ("corrected", so that no step size ever grows)
     clip             the default bound on |numerator / denominator|; where there is one,
                      0/0 = 0
-    numerator        what `ACProp` divides unless it is told: "g" of Algorithm 2, or "m"
+    average, center, nesterov
+                     what `ACProp` averages, is centered on and looks ahead to unless
+                     it is told; see `Rule`
     """
 
     name: str
@@ -79,7 +116,9 @@ class Convention:
     first_step: Literal["divide", "sgd", "one"]
     amsgrad: Literal["raw", "corrected"] = "raw"
     clip: Clip = None
-    numerator: Literal["g", "m"] = "g"
+    average: Average = None
+    center: Center = "m"
+    nesterov: bool = False
 
     def __post_init__(self) -> None:
         checks.one_of("residual", self.residual, ("current", "previous"))
@@ -91,7 +130,7 @@ class Convention:
         checks.one_of("amsgrad", self.amsgrad, ("raw", "corrected"))
         checks.not_negative("eps", self.eps)
         check_clip("clip", self.clip)
-        checks.one_of("numerator", self.numerator, ("g", "m"))
+        Rule(self.average, self.center, 1, self.nesterov)
 
 
 def check_clip(argument: str, value: object) -> None:
@@ -144,7 +183,9 @@ GUARDED = Convention(  # ours, docs/guard.md
     first_step="divide",
     amsgrad="corrected",
     clip="t**0.25",
-    numerator="m",  # judged on real tasks: docs/guard.md
+    average="after",  # chosen on real tasks: docs/guard.md
+    center="average",
+    nesterov=True,
 )
 TORCH = Convention(  # torch.optim.Adam
     name="torch",
@@ -181,8 +222,7 @@ def convention(value: Convention | PlainConvention) -> Convention:
         if not value.keys() <= known:
             raise ValueError(
                 f"convention must have no other fields than {', '.join(sorted(known))}"
-                f", got {', '.join(sorted(value.keys() - known))}; if it is of the "
-                'first edition, whose guard had more, pass "guarded"'
+                f", got {', '.join(sorted(value.keys() - known))}"
             )
         return Convention(**value)
     if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -191,6 +231,31 @@ def convention(value: Convention | PlainConvention) -> Convention:
         known = ", ".join(repr(name) for name in CONVENTIONS)
         raise ValueError(f"convention must be one of {known}, got {value!r}")
     return CONVENTIONS[value]
+
+
+def choose(
+    convention: Convention,
+    *,
+    average: Average | Literal["convention"] = "convention",
+    nesterov: bool | Literal["convention"] = "convention",
+    center: Center | Literal["convention"] = "convention",
+    delay: int = 1,
+    reduction: Literal["max", "mean"] | None = None,
+) -> Rule:
+    """The rule that options ask for; "convention" leaves one to the convention.
+
+    Its look ahead and its center belong to its own average: another average has no look
+    ahead, and the paper's center.
+    """
+    if average == "convention":
+        average = convention.average
+    own = average == convention.average
+    if nesterov == "convention":
+        nesterov = own and convention.nesterov
+    if center == "convention":
+        fits = own and (convention.center != "average" or delay == 1)
+        center = convention.center if fits else "m"
+    return Rule(average, center, delay, nesterov, reduction)
 
 
 def plain(value: Convention) -> PlainConvention:

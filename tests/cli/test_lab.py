@@ -21,14 +21,14 @@ def lines(result):
 
 
 REGION = (
-    "region --problem dense --optimizer acprop,adam --beta1 0.9 --periods 3,5,10 "
+    "region --problem dense --optimizer acprop-paper,adam --beta1 0.9 --periods 3,5,10 "
     "--beta2 0.5,0.9,0.99 --steps 10000 --convention paper --json"
 )
 
 
 def test_a_region_is_one_record_for_each_optimizer():
     acp, adam = lines(acprop(*REGION.split()))
-    assert (acp["optimizer"], adam["optimizer"]) == ("acprop", "adam")
+    assert (acp["optimizer"], adam["optimizer"]) == ("acprop-paper", "adam")
     assert acp["steps"] == 10_000
     assert [(c["period"], c["beta2"]) for c in acp["cells"]] == [
         (P, b) for P in (3, 5, 10) for b in (0.5, 0.9, 0.99)
@@ -73,10 +73,10 @@ def test_limits_prints_derived_and_printed_values():
 
 
 def test_a_trajectory_ends_where_it_should():
-    words = "trajectory --optimizer acprop,adam --beta1 0.5 --beta2 0.5 --json"
+    words = "trajectory --optimizer acprop-paper,adam --beta1 0.5 --beta2 0.5 --json"
     (found,) = lines(acprop(*words.split()))
     ends = {line["label"]: line["y"][-1] for line in found["lines"]}
-    assert ends["acprop"] < -0.95
+    assert ends["acprop-paper"] < -0.95
     assert ends["adam"] > 0.95
 
 
@@ -188,7 +188,7 @@ BAD = [
 
 @pytest.mark.parametrize(("words", "message"), BAD)
 def test_bad_input_is_one_line_and_exit_code_2(words, message, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["acprop", "lab", *words.split()])
+    monkeypatch.setattr(sys, "argv", ["acprop-paper", "lab", *words.split()])
     with pytest.raises(SystemExit) as end:
         run()
     said = capsys.readouterr()
@@ -206,7 +206,7 @@ def test_the_command_is_installed_and_does_not_load_torch():
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
     said = subprocess.run(
-        [sys.executable, "-m", "acprop", "--version"], capture_output=True, text=True
+        [sys.executable, "-m", "acprop-paper", "--version"], capture_output=True, text=True
     )
     assert said.stdout.startswith("acprop 0.")
 

@@ -21,7 +21,7 @@ def by_hand(lr: float, steps: int) -> list[float]:
 
 
 def test_a_descent_is_a_plain_loop():
-    run = descend("acprop", learning_rates=(1e-2, 1e-1), steps=1200)
+    run = descend("acprop-paper", learning_rates=(1e-2, 1e-1), steps=1200)
     np.testing.assert_allclose(run.x[:, 0], by_hand(1e-2, 1200), rtol=0, atol=1e-8)
     np.testing.assert_allclose(run.x[:400, 1], by_hand(1e-1, 399), rtol=0, atol=1e-8)
 
@@ -38,16 +38,16 @@ def test_a_run_that_never_reaches_the_valley_has_no_crossing():
 
 def test_algorithm_2_leaps_at_its_first_step_and_the_authors_do_not():
     """√(s_0 + ε) = 1e-8."""
-    leap = descend("acprop", convention=PAPER, steps=1).step_sizes[0]
+    leap = descend("acprop-paper", convention=PAPER, steps=1).step_sizes[0]
     np.testing.assert_allclose(leap, [1e3, 1e6], rtol=1e-9)
-    calm = descend("acprop", convention=AUTHORS, steps=1).step_sizes[0]
+    calm = descend("acprop-paper", convention=AUTHORS, steps=1).step_sizes[0]
     np.testing.assert_allclose(calm, [1e-5, 1e-2], rtol=1e-9)
 
 
 def test_a_guarded_step_is_at_most_the_fourth_root_of_its_number():
     """In learning rates; while the gradient is constant nothing else bounds it."""
     rates = (1e-2, 1e-1)
-    run = descend("acprop", convention=GUARDED, learning_rates=rates, steps=2500)
+    run = descend("acprop-paper", convention=GUARDED, learning_rates=rates, steps=2500)
     bound = np.arange(1, 2501)[:, None] ** 0.25 * rates
     assert (run.step_sizes <= bound * (1 + 1e-9)).all()
     assert (np.abs(run.x[-1]) < 0.2).all()
@@ -60,7 +60,7 @@ BETAS = [(0.9, 0.99), (0.5, 0.99), (0.9, 0.5), (0.9, 0.9)]
 def test_the_longest_step_does_not_depend_on_the_learning_rate(beta1, beta2):
     """Steps grow by 1/r, so the last is 1 - r of their sum; one or two more follow."""
     rates = (1e-6, 3e-6, 1e-5)
-    run = descend("acprop", learning_rates=rates, beta1=beta1, beta2=beta2, steps=2600)
+    run = descend("acprop-paper", learning_rates=rates, beta1=beta1, beta2=beta2, steps=2600)
     r = max(beta2**0.5, beta1)
     share = run.step_sizes.max(axis=0) / largest_step(beta1, beta2)
     assert (share > 0.97).all()
@@ -69,7 +69,7 @@ def test_the_longest_step_does_not_depend_on_the_learning_rate(beta1, beta2):
 
 def test_the_longest_step_comes_at_the_valley_and_then_they_shrink():
     """The paper: "a large step at the initial phase"."""
-    run = descend("acprop", learning_rates=(1e-2,), steps=3000)
+    run = descend("acprop-paper", learning_rates=(1e-2,), steps=3000)
     longest = int(run.step_sizes.argmax()) + 1
     assert longest - run.crossings[0] in (0, 1)
     assert run.step_sizes[-100:].max() < 0.2 * run.step_sizes.max()
@@ -91,4 +91,4 @@ def test_the_records_are_the_papers_four_panels():
     assert x.lines[0].y[0] == X0
     assert abs(x.lines[0].y[-1]) < 0.01
     longest = max(sizes.lines[0].y)
-    assert longest == descend("acprop", steps=1000).step_sizes[:, 1].max()
+    assert longest == descend("acprop-paper", steps=1000).step_sizes[:, 1].max()

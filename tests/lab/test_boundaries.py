@@ -27,7 +27,7 @@ CASES = [
     ("dense", "adam", 0.7),
     ("dense", "rmsprop", 0.9),
     ("dense", "adabelief", 0.9),
-    ("sparse", "acprop", 0.5),
+    ("sparse", "acprop-paper", 0.5),
 ]
 
 
@@ -73,7 +73,7 @@ def test_a_pocket_between_two_samples_is_found(monkeypatch):
 
 
 def test_a_method_that_always_converges_has_no_border():
-    for name in ("acprop", "adashift", "amsgrad", "sgd"):
+    for name in ("acprop-paper", "adashift", "amsgrad", "sgd"):
         for crossing in find("dense", name, 0.9, [3, 10, 42]).crossings:
             assert (crossing.lowest, crossing.beta2) == ("converges", ())
 

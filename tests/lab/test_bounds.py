@@ -124,7 +124,7 @@ def test_formula_momentum_sum():
 def test_formula_walk():
     """Two steps by hand: A_1 = 1/ε, then s_1 = (1-β2)·(β1·g_1)²."""
     h = WalkSettings(0.5, 0.75, steps=3, eps=2.0, beta1=0.9, beta2=0.99, seeds=1)
-    seen = walk(problem("cosine"), method("acprop"), h).squared[:, 0]
+    seen = walk(problem("cosine"), method("acprop-paper"), h).squared[:, 0]
     x_2 = math.pi / 2 - 0.5 * 1 / 2
     x_3 = x_2 - 0.5 * 2**-0.75 * math.sin(x_2) / (math.sqrt(0.01) * 0.9 + 2)
     by_hand = [math.sin(x) ** 2 for x in (math.pi / 2, x_2, x_3)]
@@ -136,7 +136,7 @@ def test_formula_centering_cap():
     b1, b2, mu, state = 0.9, 0.999, 3.0, State()
     for t in range(1, 100):
         state, _ = advance(
-            method("acprop"), SECTION_4, state, mu, Hyper(b1, b2, 1.0, axis=())
+            method("acprop-paper"), SECTION_4, state, mu, Hyper(b1, b2, 1.0, axis=())
         )
         form = (1 - b2) * b1**2 * (b2**t - b1 ** (2 * t)) / (b2 - b1**2) * mu**2
         np.testing.assert_allclose(state.s, form, rtol=1e-9)
@@ -144,7 +144,7 @@ def test_formula_centering_cap():
     np.testing.assert_allclose(cap, 15.51, rtol=1e-3)
 
 
-@pytest.mark.parametrize(("name", "reach"), [("acprop", 2 * 0.8), ("adashift", 1.0)])
+@pytest.mark.parametrize(("name", "reach"), [("acprop-paper", 2 * 0.8), ("adashift", 1.0)])
 def test_formula_natural_constants(name, reach):
     p = problem("waves")
     c = natural_constants(p, method(name), eps=0.1, beta1=0.8)
@@ -196,8 +196,8 @@ def test_formula_momentum_pathwise(name, beta1):
     for t in range(1, 200):
         gradient = p.gradient(x)
         g = gradient + p.noise.draw(rng, gradient)
-        new, d = advance(method("acprop-momentum"), SECTION_4, state, g, h)
-        A = preconditioner(method("acprop-momentum"), state, new, h) * np.ones(x.shape)
+        new, d = advance(method("acprop-before"), SECTION_4, state, g, h)
+        A = preconditioner(method("acprop-before"), state, new, h) * np.ones(x.shape)
         alpha = 0.7 * t**-0.6
         first = first or alpha * np.sum(A)
         left += alpha * np.sum(A * gradient * g)
@@ -212,7 +212,7 @@ def test_formula_async_identity():
     """The mean of two asynchronous steps is the step of the mean gradient."""
     h, state = Hyper(eps=0.1, axis=()), State(t=5, m=0.2, s=0.3)
     low, mid, high = (
-        advance(method("acprop"), SECTION_4, state, g, h)[1] for g in (-1.0, 0.5, 2.0)
+        advance(method("acprop-paper"), SECTION_4, state, g, h)[1] for g in (-1.0, 0.5, 2.0)
     )
     np.testing.assert_allclose((low + high) / 2, mid, **EXACT)
 
@@ -238,10 +238,10 @@ def test_the_printed_momentum_theorem_promises_less_than_nothing():
     assert r.alpha0_is_allowed
     assert r.printed < 0 < r.measured.average < r.corrected
     assert (r.printed_holds, r.corrected_holds) == (False, True)
-    assert (r.optimizer, r.settings.amsgrad) == ("acprop-momentum", True)
+    assert (r.optimizer, r.settings.amsgrad) == ("acprop-before", True)
 
 
-@pytest.mark.parametrize("optimizer", ["acprop", "adashift", "sgd"])
+@pytest.mark.parametrize("optimizer", ["acprop-paper", "adashift", "sgd"])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_runs_respect_the_corrected_theorem_at_the_largest_learning_rate(
     name, optimizer
@@ -285,8 +285,8 @@ def test_without_a_ceiling_the_bound_holds_too_and_has_a_logarithm():
 
 def test_a_measurement_is_the_mean_over_seeds_with_its_error():
     h = WalkSettings(0.2, steps=30, seeds=5)
-    run = walk(problem("ratio"), method("acprop"), h)
-    seen = bounds.measure(problem("ratio"), method("acprop"), h)
+    run = walk(problem("ratio"), method("acprop-paper"), h)
+    seen = bounds.measure(problem("ratio"), method("acprop-paper"), h)
     ends = run.squared.mean(axis=0)
     np.testing.assert_allclose(seen.average, ends.mean(), **EXACT)
     np.testing.assert_allclose(seen.error, ends.std(ddof=1) / math.sqrt(5), rtol=1e-9)
@@ -313,8 +313,8 @@ def test_a_measurement_is_the_mean_over_seeds_with_its_error():
         ),
         (
             ("cosine", "momentum"),
-            {"eta": 0.7, "optimizer": "acprop"},
-            r"^optimizer must be one of acprop-momentum for theorem momentum, got acpr",
+            {"eta": 0.7, "optimizer": "acprop-paper"},
+            r"^optimizer must be one of acprop-before for theorem momentum, got acpr",
         ),
         (
             ("cosine", "4.1"),

@@ -10,7 +10,7 @@ from acprop.lab.methods import advance, method
 from acprop.lab.nonconvex import PROBLEMS, problem
 from acprop.reference import Hyper, State
 
-FAMILY = ("acprop", "adashift", "adam", "rmsprop", "adabelief", "acprop-momentum")
+FAMILY = ("acprop-paper", "adashift", "adam", "rmsprop", "adabelief", "acprop-before")
 
 
 def test_acprop_without_noise_is_a_scalar_loop_written_by_hand():
@@ -24,7 +24,7 @@ def test_acprop_without_noise_is_a_scalar_loop_written_by_hand():
         x -= 0.3 * t**-0.6 * g / denominators[-1]
         m = 0.8 * m + 0.2 * g
         s = 0.9 * s + 0.1 * (g - m) ** 2
-    run = walk(problem("cosine"), method("acprop"), h)
+    run = walk(problem("cosine"), method("acprop-paper"), h)
     np.testing.assert_allclose(run.squared, np.array([rows, rows]).T, rtol=1e-12)
     np.testing.assert_allclose(run.A_max, 1 / min(denominators), rtol=1e-12)
     np.testing.assert_allclose(run.A_min, 1 / max(denominators), rtol=1e-12)
@@ -47,7 +47,7 @@ def test_the_direction_is_the_preconditioner_times_the_numerator(name, amsgrad):
         state = new
 
 
-@pytest.mark.parametrize("name", ["acprop-momentum", "adam"])
+@pytest.mark.parametrize("name", ["acprop-before", "adam"])
 def test_with_the_maximum_no_preconditioner_ever_grows(name):
     """A_{t+1} ≤ A_t element-wise, the momentum theorem's hypothesis."""
     h = Hyper(beta1=0.8, beta2=0.7, eps=0.3, amsgrad=True, axis=())
@@ -65,7 +65,7 @@ def test_two_methods_meet_the_same_noise():
     sgd = walk(problem("ratio"), method("sgd"), h)
     drowned = replace(h, eps=1e12, alpha0=0.3 * 1e12)
     np.testing.assert_allclose(
-        walk(problem("ratio"), method("acprop"), drowned).squared,
+        walk(problem("ratio"), method("acprop-paper"), drowned).squared,
         sgd.squared,
         rtol=1e-9,
     )
@@ -75,8 +75,8 @@ def test_two_methods_meet_the_same_noise():
 
 @pytest.mark.parametrize("p", PROBLEMS.values(), ids=lambda p: p.name)
 def test_another_seed_is_another_walk_only_where_there_is_noise(p):
-    a = walk(p, method("acprop"), WalkSettings(0.1, steps=20, seeds=3, seed=0))
-    b = walk(p, method("acprop"), WalkSettings(0.1, steps=20, seeds=3, seed=1))
+    a = walk(p, method("acprop-paper"), WalkSettings(0.1, steps=20, seeds=3, seed=0))
+    b = walk(p, method("acprop-paper"), WalkSettings(0.1, steps=20, seeds=3, seed=1))
     assert np.array_equal(a.squared, b.squared) == (p.noise.kind == "none")
 
 

@@ -11,13 +11,13 @@ from acprop.lab.drift import drift
 from acprop.lab.methods import METHODS, advance
 from acprop.lab.problems import dense, sparse
 from acprop.reference import Hyper, State
-from acprop.rule import ACPROP, ADASHIFT, CONVENTIONS, GUARDED, PAPER
+from acprop.rule import ACPROP_PAPER, ADASHIFT, CONVENTIONS, GUARDED, PAPER
 
 BETA1 = np.array([0.3, 0.9])[:, None]
 BETA2 = np.array([0.6, 0.8, 0.95])  # ADOPT's clip binds for longer below
 DELAYED = {
     "adashift n=3": replace(METHODS["adashift"], rule=replace(ADASHIFT, delay=3)),
-    "acprop n=3": replace(METHODS["acprop"], rule=replace(ACPROP, delay=3)),
+    "acprop n=3": replace(METHODS["acprop-paper"], rule=replace(ACPROP_PAPER, delay=3)),
 }
 ALL = METHODS | DELAYED
 
@@ -46,7 +46,7 @@ def test_the_exact_drift_is_where_a_long_run_ends(name, convention):
         np.testing.assert_allclose(exact, run, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["acprop", "adashift", "acprop-momentum-u", "adopt"])
+@pytest.mark.parametrize("name", ["acprop-paper", "adashift", "acprop-after", "adopt"])
 def test_the_drift_at_a_step_is_that_of_a_run_there(name):
     """c_t = t^¼ changes by 5e-6 of itself within the 1200 steps before 5·10⁷."""
     method, t = METHODS[name], 5 * 10**7
@@ -64,7 +64,7 @@ def test_the_drift_at_a_step_is_that_of_a_run_there(name):
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 def test_a_fixed_clip_stays_in_the_limit(momentum):
-    method = replace(METHODS["acprop"], momentum=momentum)
+    method = replace(METHODS["acprop-paper"], momentum=momentum)
     convention = replace(GUARDED, clip=1.5)
     for problem in (dense(9), sparse(9)):
         exact = drift(problem, method, convention, beta1=0.7, beta2=BETA2, eps=1e-3)
@@ -79,7 +79,7 @@ def test_a_mean_of_directions_has_their_drift_but_for_its_size():
     for problem in (dense(9), sparse(9), sparse(40)):
         plain, heavy = (
             drift(problem, METHODS[n], PAPER, beta1=0.7, beta2=BETA2)
-            for n in ("acprop", "acprop-momentum-u")
+            for n in ("acprop-paper", "acprop-after")
         )
         assert np.all(np.sign(plain) == np.sign(heavy))
         assert np.all(np.abs(heavy) >= np.abs(plain) - 1e-12)

@@ -16,7 +16,7 @@ from acprop.lab.gaussian import (
     tuned_bound,
 )
 from acprop.reference import Hyper, State, step
-from acprop.rule import ACPROP, OPTAX, PAPER
+from acprop.rule import ACPROP_PAPER, OPTAX, PAPER
 
 
 def residual_variance(beta1: float, lag: int) -> float:
@@ -83,7 +83,7 @@ def test_the_best_learning_rate_makes_the_denominator_irrelevant(den):
 def test_a_steady_change_of_the_gradient_adds_up_in_the_lag(beta1):
     state, h = State(), Hyper(beta1=beta1, beta2=0.8, eps=0.0, axis=())
     for t in range(1, 600):
-        state, _ = step(ACPROP, PAPER, state, 5.0 - 0.3 * t, h)
+        state, _ = step(ACPROP_PAPER, PAPER, state, 5.0 - 0.3 * t, h)
     assert float(state.s) == pytest.approx(drifting(beta1, -0.3), rel=1e-10)
 
 
@@ -91,7 +91,7 @@ def test_a_steady_change_of_the_gradient_adds_up_in_the_lag(beta1):
 def test_equal_gradients_leave_a_second_moment_that_dies_out(beta1, beta2):
     state, h = State(), Hyper(beta1=beta1, beta2=beta2, axis=())
     for t in range(1, 15):
-        state, _ = step(ACPROP, PAPER, state, -2.0, h)
+        state, _ = step(ACPROP_PAPER, PAPER, state, -2.0, h)
         assert float(state.s) / 4 == pytest.approx(constant(beta1, beta2, t), rel=1e-6)
     rate = constant(beta1, beta2, 301) / constant(beta1, beta2, 300)
     assert rate == pytest.approx(max(beta2, beta1**2), rel=0.01)

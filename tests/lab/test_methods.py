@@ -5,7 +5,7 @@ import pytest
 
 from acprop.lab.methods import METHODS, advance, method
 from acprop.reference import Hyper, State, step
-from acprop.rule import ACPROP, ADAM, PAPER
+from acprop.rule import ACPROP_PAPER, ADAM, PAPER
 
 GRADIENTS = np.random.default_rng(0).normal(size=(50, 4))
 H = Hyper(beta1=0.8, beta2=0.95)
@@ -46,7 +46,7 @@ def test_adopt_follows_its_paper():
         v = 0.95 * v + 0.05 * g**2
 
 
-@pytest.mark.parametrize(("name", "rule"), [("acprop", ACPROP), ("amsgrad", ADAM)])
+@pytest.mark.parametrize(("name", "rule"), [("acprop-paper", ACPROP_PAPER), ("amsgrad", ADAM)])
 def test_the_family_is_the_reference(name, rule):
     h = H._replace(amsgrad=name == "amsgrad")
     state = State()

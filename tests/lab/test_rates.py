@@ -76,18 +76,18 @@ def test_a_difference_is_taken_seed_by_seed():
 
 
 def test_rates_has_a_slope_and_a_line_for_each_method_and_problem():
-    found = rates([problem("ratio"), problem("well")], ("acprop", "sgd"), SMALL)
+    found = rates([problem("ratio"), problem("well")], ("acprop-paper", "sgd"), SMALL)
     pairs = [(s.problem, s.optimizer) for s in found.slopes]
-    assert pairs == [(p, o) for p in ("ratio", "well") for o in ("acprop", "sgd")]
+    assert pairs == [(p, o) for p in ("ratio", "well") for o in ("acprop-paper", "sgd")]
     for curves in found.curves:
-        assert [line.label for line in curves.lines] == ["acprop", "sgd"]
+        assert [line.label for line in curves.lines] == ["acprop-paper", "sgd"]
         assert from_json(to_json(curves)) == curves
     line = found.curves[1].lines[0]
-    run = walk(problem("well"), method("acprop"), SMALL)
+    run = walk(problem("well"), method("acprop-paper"), SMALL)
     np.testing.assert_allclose(line.y[-1], run.averages[-1].mean(), rtol=1e-12)
     assert (line.x[0], line.x[-1]) == (1, 100)
-    assert found.slope("well", "acprop").per_seed == slopes(run)
-    assert found.slope("well", "acprop").local == local_slopes(run)
+    assert found.slope("well", "acprop-paper").per_seed == slopes(run)
+    assert found.slope("well", "acprop-paper").local == local_slopes(run)
     with pytest.raises(KeyError, match="adam on well"):
         found.slope("well", "adam")
 

@@ -15,7 +15,7 @@ from acprop.reference import Hyper, State, step
 
 from ..pairs import pairwise
 
-RMSPROP, RMSPROP_CENTERED, ADAM, ADABELIEF, ADASHIFT, ACPROP, ACPROP_MOMENTUM = (
+RMSPROP, RMSPROP_CENTERED, ADAM, ADABELIEF, ADASHIFT, ACPROP_PAPER, ACPROP_BEFORE = (
     METHODS_BY_NAME[name]
     for name in (
         "rmsprop",
@@ -23,19 +23,19 @@ RMSPROP, RMSPROP_CENTERED, ADAM, ADABELIEF, ADASHIFT, ACPROP, ACPROP_MOMENTUM = 
         "adam",
         "adabelief",
         "adashift",
-        "acprop",
-        "acprop-momentum",
+        "acprop-paper",
+        "acprop-before",
     )
 )
-MOMENTUM_U = METHODS_BY_NAME["acprop-momentum-u"]
+MOMENTUM_U = METHODS_BY_NAME["acprop-after"]
 METHODS = (
     RMSPROP,
     RMSPROP_CENTERED,
     ADAM,
     ADABELIEF,
     ADASHIFT,
-    ACPROP,
-    ACPROP_MOMENTUM,
+    ACPROP_PAPER,
+    ACPROP_BEFORE,
     MOMENTUM_U,
 )
 FAMILIES = {
@@ -129,7 +129,7 @@ def test_no_root_that_the_native_engine_spares_would_have_changed_a_bit(
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("method", [ACPROP, MOMENTUM_U], ids=lambda m: m.name)
+@pytest.mark.parametrize("method", [ACPROP_PAPER, MOMENTUM_U], ids=lambda m: m.name)
 def test_without_the_kick_the_first_step_goes_nowhere(method, engine):
     sweep = Sweep((method,), 0.9, (0.5,), (0.1,), steps=1, tail=1, kick=False)
     assert distances([dense(3)], sweep, engine=engine).item() == 1
@@ -140,7 +140,7 @@ def test_without_the_kick_the_first_step_goes_nowhere(method, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_learning_rate_falls_as_fast_as_eta_says(engine):
     """Where ε drowns s the step is SGD's: x_2 = -α·g_1 - α·g_2/2^η."""
-    sweep = Sweep((ACPROP,), 0.9, (0.5,), (1e9,), eps=1e20, steps=2, tail=1)
+    sweep = Sweep((ACPROP_PAPER,), 0.9, (0.5,), (1e9,), eps=1e20, steps=2, tail=1)
     for eta in (0.25, 0.5, 1.0):
         far = distances([dense(3)], replace(sweep, eta=eta), engine=engine)
         x = -0.1 * 3 + 0.1 * 2**-eta
@@ -156,11 +156,11 @@ def test_a_cell_of_the_numpy_engine_is_a_plain_loop_over_the_reference(conventio
     h = Hyper(beta1=0.9, beta2=sweep.beta2[4], axis=())
     for t in range(1, 401):
         g = problem.cycle[t % 7]
-        state, d = step(rule.ACPROP, convention, state, g, h)
+        state, d = step(rule.ACPROP_PAPER, convention, state, g, h)
         x = min(max(x - 0.01 / t**0.5 * d, -1.0), 1.0)
         far.append(abs(x + 1))
     table = distances(FAMILIES["dense"], sweep, engine="numpy")
-    cell = table[METHODS.index(ACPROP), sweep.alpha0.index(0.01), 2, 4]
+    cell = table[METHODS.index(ACPROP_PAPER), sweep.alpha0.index(0.01), 2, 4]
     np.testing.assert_allclose(cell, np.mean(far[-50:]), rtol=0, atol=TOLERANCE)
 
 
@@ -187,8 +187,8 @@ def test_a_rule_does_not_notice_its_neighbours(engine):
 
 SYNC_AND_ASYNC = [
     (RMSPROP, ADASHIFT),
-    (RMSPROP_CENTERED, ACPROP),
-    (ADABELIEF, ACPROP_MOMENTUM),
+    (RMSPROP_CENTERED, ACPROP_PAPER),
+    (ADABELIEF, ACPROP_BEFORE),
 ]
 
 
@@ -217,7 +217,7 @@ def test_where_all_gradients_have_one_size_the_delay_changes_nothing(engine):
 def test_async_converges_on_the_whole_dense_grid_and_sync_does_not():
     """Fig. 1: Algorithm 2 to the letter, β1 = 0.9, the best of six learning rates."""
     sync = (ADAM, RMSPROP, ADABELIEF)
-    delayed = (ADASHIFT, ACPROP)
+    delayed = (ADASHIFT, ACPROP_PAPER)
     sweep = Sweep((*sync, *delayed), beta1=0.9, beta2=beta2_grid(9))
     assert (sweep.convention, sweep.steps) == (rule.PAPER, 10_000)
     table = distances([dense(P) for P in (3, 5, 10, 20, 42)], sweep)
@@ -240,7 +240,7 @@ def test_async_converges_on_the_whole_dense_grid_and_sync_does_not():
     ids=lambda m: m.name,
 )
 def test_a_method_the_native_engine_has_not_is_refused_there_and_run_by_numpy(unknown):
-    sweep = short(methods=(ACPROP, unknown))
+    sweep = short(methods=(ACPROP_PAPER, unknown))
     message = (
         r"^engine must be 'numpy' here, got 'native': "
         r"it has only rules with a delay of 0 or 1$"

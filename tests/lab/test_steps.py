@@ -6,7 +6,7 @@ import pytest
 from acprop.lab.methods import METHODS, method
 from acprop.lab.steps import feed, final_state, iterate
 from acprop.reference import Hyper, State, step
-from acprop.rule import ACPROP, PAPER
+from acprop.rule import ACPROP_PAPER, PAPER
 
 H = Hyper(0.9, 0.99, axis=())
 GRADIENTS = np.random.default_rng(0).normal(size=(20, 3))
@@ -14,9 +14,9 @@ GRADIENTS = np.random.default_rng(0).normal(size=(20, 3))
 
 def test_a_fed_method_takes_the_steps_of_the_reference():
     state = State()
-    for t, fed in enumerate(feed(method("acprop"), PAPER, H, GRADIENTS), 1):
+    for t, fed in enumerate(feed(method("acprop-paper"), PAPER, H, GRADIENTS), 1):
         before = state
-        state, d = step(ACPROP, PAPER, state, GRADIENTS[t - 1], H)
+        state, d = step(ACPROP_PAPER, PAPER, state, GRADIENTS[t - 1], H)
         assert fed.t == t
         np.testing.assert_array_equal(fed.g, GRADIENTS[t - 1])
         np.testing.assert_array_equal(fed.d, d)
@@ -33,7 +33,7 @@ def test_the_final_state_is_that_of_the_last_step():
 
 
 def test_without_gradients_nothing_has_been_seen():
-    assert final_state(method("acprop"), PAPER, H, []) == State()
+    assert final_state(method("acprop-paper"), PAPER, H, []) == State()
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -75,5 +75,5 @@ def test_x_stays_within_its_interval():
 def test_without_the_kick_the_first_step_stands_still():
     """Algorithm 2 divides by √ε while s has seen nothing."""
     for kick, moved in ((True, True), (False, False)):
-        first = next(feed(method("acprop"), PAPER, H, GRADIENTS, kick=kick))
+        first = next(feed(method("acprop-paper"), PAPER, H, GRADIENTS, kick=kick))
         assert bool(np.any(first.d)) is moved

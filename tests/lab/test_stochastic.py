@@ -21,7 +21,7 @@ from acprop.lab.stochastic import (
     trajectories,
 )
 from acprop.reference import Hyper, State, step
-from acprop.rule import ACPROP, AUTHORS, GUARDED, PAPER
+from acprop.rule import ACPROP_PAPER, AUTHORS, GUARDED, PAPER
 
 SMALL = Trial(beta2=(0.5, 0.99), alpha0=(0.01, 1.0), seeds=3, steps=60, tail=20)
 
@@ -70,7 +70,7 @@ def test_a_lane_is_a_plain_loop_over_the_reference(convention):
     x, state, path = X0, State(), []
     for t, g in enumerate(draws[:, 2], 1):
         h = Hyper(beta1=0.9, beta2=0.99, axis=())
-        state, d = step(ACPROP, convention, state, g, h)
+        state, d = step(ACPROP_PAPER, convention, state, g, h)
         x = min(max(x - 0.01 / t**0.5 * float(d), -1.0), 1.0)
         path.append(x)
     t, found = trajectories(problem, trial, every=5)
@@ -159,7 +159,7 @@ def test_adam_drifts_away_for_a_large_period_and_acprop_does_not():
     assert away.mean[0] > 5 * away.error[0]
     near = drift(Stochastic(3, 1.0), trial, "adam")
     assert near.mean[0] < -5 * near.error[0]
-    right = drift(Stochastic(10, 1.0), trial, "acprop")
+    right = drift(Stochastic(10, 1.0), trial, "acprop-paper")
     assert right.mean[0] < -5 * right.error[0]
 
 
@@ -168,6 +168,6 @@ def test_the_records_show_who_goes_where():
     assert walks.name == by_beta2.name == "stochastic"
     assert tuple(line.label for line in walks.lines) == OPTIMIZERS
     ends = {line.label: np.mean(line.y[-50:]) for line in walks.lines}
-    assert max(ends["acprop"], ends["adashift"]) < -0.9
+    assert max(ends["acprop-paper"], ends["adashift"]) < -0.9
     assert min(ends["adam"], ends["rmsprop"], ends["adabelief"]) > 0.9
     assert len({line.label for line in by_beta2.lines}) == 4

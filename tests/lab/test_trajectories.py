@@ -16,7 +16,7 @@ from acprop.lab.trajectories import (
 )
 
 ONE = {
-    "optimizers": ["acprop"],
+    "optimizers": ["acprop-paper"],
     "beta1": [0.9],
     "beta2": [0.9],
     "periods": [10],
@@ -49,7 +49,7 @@ def test_figure_5_shows_adashift_alone_at_the_wrong_end():
 def test_a_period_starts_at_kp_where_s_is_smallest():
     problem = dense(10)
     run = trajectory(
-        problem, METHODS["acprop"], beta1=0.9, beta2=0.9, alpha0=0.1, steps=2003
+        problem, METHODS["acprop-paper"], beta1=0.9, beta2=0.9, alpha0=0.1, steps=2003
     )
     curves = over_a_few_periods(problem, run, n=1, title="", name="")
     s, g = curves.lines
@@ -64,7 +64,7 @@ def test_a_period_starts_at_kp_where_s_is_smallest():
 def test_the_moments_are_those_of_a_long_run():
     curves = sparse_moments(20, 0.9, 0.5)
     run = trajectory(
-        sparse(20), METHODS["acprop"], beta1=0.9, beta2=0.5, alpha0=0.1, steps=800
+        sparse(20), METHODS["acprop-paper"], beta1=0.9, beta2=0.5, alpha0=0.1, steps=800
     )
     assert curves.lines[1].label == "s_t (ACProp)"
     np.testing.assert_allclose(curves.lines[1].y[1:21], run.s[-20:], rtol=1e-9)
@@ -72,11 +72,11 @@ def test_the_moments_are_those_of_a_long_run():
 
 def test_labels_name_what_varies():
     several = compare(
-        "dense", **ONE | {"optimizers": ["acprop", "adam"], "beta2": [0.5, 0.9]}
+        "dense", **ONE | {"optimizers": ["acprop-paper", "adam"], "beta2": [0.5, 0.9]}
     )
     assert [line.label for line in several.lines] == [
-        "acprop, β2 = 0.5",
-        "acprop, β2 = 0.9",
+        "acprop-paper, β2 = 0.5",
+        "acprop-paper, β2 = 0.9",
         "adam, β2 = 0.5",
         "adam, β2 = 0.9",
     ]

@@ -20,7 +20,7 @@ import acprop
 from acprop.optim import constraints
 from acprop.optim.constraints import Ball, Box, from_plain
 from acprop.reference import Hyper, State, step
-from acprop.rule import ACPROP, PAPER
+from acprop.rule import ACPROP_PAPER, PAPER
 
 few = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 # Relative to the radius. √eps: where a heavy element is on the border by itself, a
@@ -253,7 +253,7 @@ def test_algorithm_2_projects_in_the_metric_of_its_step(kind, foreach):
     h, state, x, expected = Hyper(0.9, 0.99), State(), np.zeros(6), []
     for g in gs:
         w = np.sqrt(np.broadcast_to(state.s, 6) + PAPER.eps)
-        state, d = step(ACPROP, PAPER, state, g, h)
+        state, d = step(ACPROP_PAPER, PAPER, state, g, h)
         x = project(x - 0.1 * d, w)
         expected.append(x)
     param = torch.zeros(6, dtype=torch.float64, requires_grad=True)

@@ -197,7 +197,7 @@ def test_the_paper_convention_is_algorithm_2(schedule, foreach):
     gs, h = gradients(100), Hyper(0.9, 0.999)
     state, x, expected = State(), np.linspace(-1, 1, 4), []
     for t, g in enumerate(gs, 1):
-        state, d = step(rule.ACPROP, rule.PAPER, state, g, h)
+        state, d = step(rule.ACPROP_PAPER, rule.PAPER, state, g, h)
         x = x - schedule(t) * d
         expected.append(x)
     param = torch.linspace(-1, 1, 4, dtype=torch.float64, requires_grad=True)

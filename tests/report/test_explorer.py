@@ -129,7 +129,7 @@ def test_what_is_typed_is_what_the_laboratory_says(page, problem, P, beta2, conv
     page.type("lr", "0.05")
     at = periodic(problem, P)
     how = CONVENTIONS[convention]
-    for name in ("acprop", "adam"):
+    for name in ("acprop-paper", "adam"):
         betas = {"beta1": 0.9, "beta2": beta2}
         run = trajectory(at, METHODS[name], alpha0=0.05, convention=how, **betas)
         net = drift(at, METHODS[name], how, **betas)
@@ -149,7 +149,7 @@ def test_the_border_in_the_table_is_that_of_the_laboratory(page):
     (theirs,) = boundary("dense", METHODS["adam"], beta1=0.9, periods=[10]).crossings
     shown = [float(b) for b in page.row("adam")["border in β2"].split(", ")]
     assert shown == pytest.approx(theirs.beta2, rel=2e-3)
-    assert "converges for every β2" in page.row("acprop")["border in β2"]
+    assert "converges for every β2" in page.row("acprop-paper")["border in β2"]
 
 
 def test_the_sentence_says_which_way_and_why(page):
@@ -296,8 +296,8 @@ def test_hazards_are_those_of_the_laboratory(page):
     wave = [1, -0.5, 0.8, -1, 0.3]
     gradients = [*(wave * 8), *([0] * 160), *(wave * 4)]
     for name, convention in (
-        ("acprop", PAPER),
-        ("acprop-momentum", GUARDED),
+        ("acprop-paper", PAPER),
+        ("acprop-before", GUARDED),
         ("adam", TORCH),
         ("adopt", TORCH),
     ):

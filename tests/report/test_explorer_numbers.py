@@ -82,7 +82,7 @@ def test_the_modules_walk_the_authors_trajectories():
     cases = []
     for case in AUTHORS:
         given = case["settings"]
-        rule = asdict(METHODS["acprop"].rule) | {"numerator": given["numerator"]}
+        rule = asdict(METHODS["acprop-paper"].rule) | {"numerator": given["numerator"]}
         more = {"momentum": 0.0, "clip": None, "maximize": False}
         settings = given | more | {"decoupled_weight_decay": given["decoupled"]}
         cases.append(
@@ -164,7 +164,7 @@ def test_the_borders_are_those_of_the_laboratory():
 
     The last pockets are narrower than the samples are apart.
     """
-    chosen = ["acprop", "adam", "rmsprop", "adabelief", "acprop-momentum", "adopt"]
+    chosen = ["acprop-paper", "adam", "rmsprop", "adabelief", "acprop-before", "adopt"]
     z = {"lo": -6.9, "hi": 11.5, "step": 0.2}
     axes = [
         *product(["dense", "sparse"], chosen, [0.5, 0.9], [4, 8, 20, 50]),
@@ -220,7 +220,7 @@ def test_a_run_is_that_of_the_laboratory():
 def test_m_v_and_s_of_a_run_are_what_the_methods_hold():
     base = {"problem": "dense", "P": 10, "beta1": 0.9, "beta2": 0.99, "eps": None}
     base |= {"delay": 1, "convention": "paper", "lr": 0.1, "eta": 0.5, "steps": 200}
-    for name, moment in (("acprop", "s"), ("adam", "v")):
+    for name, moment in (("acprop-paper", "s"), ("adam", "v")):
         (ours,) = ask("runs", [base | {"method": name}])
         problem, betas = periodic("dense", 10), {"beta1": 0.9, "beta2": 0.99}
         theirs = trajectory(problem, METHODS[name], alpha0=0.1, steps=200, **betas)
@@ -230,7 +230,7 @@ def test_m_v_and_s_of_a_run_are_what_the_methods_hold():
 
 @pytest.mark.parametrize(
     ("name", "convention"),
-    [("acprop", "paper"), ("acprop-momentum", "guarded"), ("adam", "torch")],
+    [("acprop-paper", "paper"), ("acprop-before", "guarded"), ("adam", "torch")],
 )
 def test_the_steps_after_a_hazard_are_those_of_the_laboratory(name, convention):
     gradients = [0.0] * 50 + [1.0, -1.0, 0.5] + [0.0] * 20 + [2.0]

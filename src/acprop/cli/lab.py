@@ -62,7 +62,7 @@ def verify(
 @app.command()
 def region(
     problem: Problem = "dense",
-    optimizer: Optimizers = "acprop",
+    optimizer: Optimizers = "acprop-paper",
     beta1: Beta1 = "0.9",
     periods: Periods = "3,5,10,20,40",
     beta2: Beta2 = "0.1,0.5,0.9,0.99,0.999",
@@ -138,7 +138,7 @@ def trajectory(
     problem: Annotated[
         str, typer.Option(help="dense, sparse, stochastic or absolute (|x|)")
     ] = "dense",
-    optimizer: Optimizers = "acprop,adam",
+    optimizer: Optimizers = "acprop-paper,adam",
     beta1: Beta1 = "0.9",
     beta2: Beta2 = "0.9",
     periods: Periods = "10",

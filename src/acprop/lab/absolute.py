@@ -26,7 +26,7 @@ from acprop.rule import AUTHORS, Convention
 
 X0 = 100.0
 LEARNING_RATES = (1e-5, 1e-2)
-OPTIMIZERS = ("acprop", "adabelief", "adashift", "adam", "rmsprop", "sgd")
+OPTIMIZERS = ("acprop-paper", "adabelief", "adashift", "adam", "rmsprop", "sgd")
 # At 1e-5 the centered methods need 11 600 steps to the valley, at 1e-2 the others
 # need 10 000; at 1e-5 the others would need ten million.
 STEPS = 15_000

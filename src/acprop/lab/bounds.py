@@ -60,7 +60,7 @@ def natural_constants(
     """
     C_l = C_u = 1.0
     if isinstance(optimizer.rule, Rule):
-        reach = 2 * beta1 * p.M_g if optimizer.rule.centered else p.M_g
+        reach = 2 * beta1 * p.M_g if optimizer.rule.center == "m" else p.M_g
         C_l, C_u = 1 / (reach + eps), 1 / eps
     return Constants(
         C_l, C_u, p.L, p.M_f, p.f_star, p.M_g, sigma=p.sigma, d=p.dimension
@@ -230,7 +230,7 @@ def bound(
     """Compare a theorem with a run of what it speaks about.
 
     optimizer: for Theorem 4.1 acprop (the default), adashift or sgd; for the momentum
-        theorem acprop-momentum, which then keeps AMSGrad's maximum as it demands.
+        theorem acprop-before, which then keeps AMSGrad's maximum as it demands.
     """
     p = problem(problem_name)
     chosen = _subject(theorem, optimizer)
@@ -266,7 +266,7 @@ def sides(
     return printed, momentum_corrected(c, alpha0=a, eta=n, T=T, beta1=b)
 
 
-_SUBJECTS = {"4.1": ("acprop", "adashift", "sgd"), "momentum": ("acprop-momentum",)}
+_SUBJECTS = {"4.1": ("acprop-paper", "adashift", "sgd"), "momentum": ("acprop-before",)}
 
 
 def _subject(theorem: str, optimizer: str | None) -> Method:

@@ -45,9 +45,8 @@ def drift(
         d = sign * np.exp(log_size - np.max(log_size, axis=0))
     elif log_bound < math.inf:
         d = np.clip(d, -math.exp(log_bound), math.exp(log_bound))
-    momentum = beta1 if method.rule == "adopt" else method.momentum
-    if np.any(momentum):
-        d = _averaged(d, momentum)
+    if method.rule == "adopt" or _averages_after(method):
+        d = _averaged(d, beta1)
     return np.sum(d, axis=0) / np.sum(np.abs(d), axis=0)
 
 
@@ -119,10 +118,11 @@ def _plain_steps(case: _Case) -> Array | None:
     rule, convention, P = case.method.rule, case.convention, case.problem.period
     if not isinstance(rule, Rule) or case.method.amsgrad:
         return None
-    s = second_moment(case.problem, case.beta1, case.beta2, centered=rule.centered)
+    centered = rule.center is not None
+    s = second_moment(case.problem, case.beta1, case.beta2, centered=centered)
     if s is None:
         return None
-    if rule.centered and convention.residual == "previous":
+    if centered and convention.residual == "previous":
         s = s / np.square(case.beta1)
     if convention.eps_placement == "accumulated":
         s = s + case.eps / (1 - np.asarray(case.beta2))
@@ -139,7 +139,7 @@ def _plain_steps(case: _Case) -> Array | None:
 def _numerator(problem: Problem, method: Method, beta1: Array) -> Array:
     """By phase, with the shape of β1."""
     rule = method.rule
-    if rule == "avagrad" or (isinstance(rule, Rule) and rule.numerator == "m"):
+    if rule == "avagrad" or (isinstance(rule, Rule) and rule.average == "before"):
         return mean(problem, beta1)
     beta1 = np.asarray(beta1)
     g = problem.cycle.reshape(-1, *([1] * beta1.ndim)) + np.zeros_like(beta1)
@@ -157,7 +157,7 @@ def _log_denominator(case: _Case) -> Array:
         return np.zeros((case.problem.period, *case.shape))
     with np.errstate(divide="ignore"):  # log 0 = -∞: a floor of nothing
         log_eps = np.log(np.float64(case.eps))
-    if isinstance(rule, Rule) and rule.centered:
+    if isinstance(rule, Rule) and rule.center is not None:
         seen = log_centered(case.problem, case.beta1, case.beta2)
         if convention.residual == "previous":  # g_t - m_t = β1·(g_t - m_{t-1})
             seen = seen - 2 * np.log(case.beta1)
@@ -181,6 +181,10 @@ def _log_bound(method: Method, convention: Convention, t: float) -> float:
     if clip is None or method.amsgrad:
         return math.inf
     return math.log(t) / 4 if isinstance(clip, str) else math.log(clip)
+
+
+def _averages_after(method: Method) -> bool:
+    return isinstance(method.rule, Rule) and method.rule.keeps_average
 
 
 def _averaged(u: Array, mu: Array) -> Array:

@@ -47,7 +47,7 @@ def periods() -> list[Record]:
     """s_t and g_t on the dense problem, once settled."""
     problem = dense(10)
     run = trajectory(
-        problem, METHODS["acprop"], beta1=0.9, beta2=0.9, alpha0=0.1, steps=4000
+        problem, METHODS["acprop-paper"], beta1=0.9, beta2=0.9, alpha0=0.1, steps=4000
     )
     return [
         over_a_few_periods(problem, run, n=n, title=title, name="periods-dense")

@@ -97,7 +97,7 @@ def measure(
         return final_state(method(name), convention, h, drawn).s
 
     v, v_half = _interval(second_moment("adashift"))
-    sample = second_moment("acprop")
+    sample = second_moment("acprop-paper")
     s, s_half = _interval(sample)
     below = float(np.mean(sample < gradients.sigma**2))
     return Moments(v, v_half, s, s_half, below)

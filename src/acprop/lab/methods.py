@@ -9,8 +9,10 @@ The family is `acprop.reference`. The others have no fine print, so no conventio
 
 with AVAGrad's v_0 = 0 and its mean over the tensor (Savarese et al. 2019), and ADOPT's
 v_1 = g_1², d_1 = 0 (Taniguchi et al. 2024); m and v are the running means
-of g and g² of Section 2.1. "acprop-momentum" divides m_t; "acprop-momentum-u" is the
-running mean of u_t = g_t/√s_{t-1}, as ADOPT's.
+of g and g² of Section 2.1.
+
+"acprop" is what `acprop.ACProp` is by default, "acprop-paper" is Algorithm 2;
+"acprop-before" divides m_t, "acprop-after" is the running mean of Algorithm 2's u_t.
 """
 
 from dataclasses import dataclass
@@ -29,14 +31,12 @@ class Method:
     """rule: a cell of Table 1, or "sgd", "avagrad", "adopt".
 
     eps: the default of a method that has no convention.
-    momentum: μ of M_t = μ·M_{t-1} + (1 - μ)·d_t, the mean of the family's directions.
     """
 
     name: str
     rule: Rule | Literal["sgd", "avagrad", "adopt"]
     amsgrad: bool = False
     eps: float | None = None
-    momentum: float = 0.0
 
     @property
     def is_family(self) -> bool:
@@ -48,13 +48,14 @@ METHODS = {
     m.name: m
     for m in (
         Method("acprop", rules.ACPROP),
+        Method("acprop-paper", rules.ACPROP_PAPER),
         Method("adashift", rules.ADASHIFT),
         Method("adam", rules.ADAM),
         Method("rmsprop", rules.RMSPROP),
         Method("adabelief", rules.ADABELIEF),
         Method("rmsprop-centered", rules.RMSPROP_CENTERED),
-        Method("acprop-momentum", rules.ACPROP_MOMENTUM),
-        Method("acprop-momentum-u", rules.ACPROP, momentum=0.9),
+        Method("acprop-before", rules.ACPROP_BEFORE),
+        Method("acprop-after", rules.ACPROP_AFTER),
         Method("amsgrad", rules.ADAM, amsgrad=True),
         Method("avagrad", "avagrad", eps=0.1),
         Method("adopt", "adopt", eps=1e-6),
@@ -83,11 +84,11 @@ def advance(
     kick: False makes that 0 while the second moment of a rule has seen nothing.
     """
     if isinstance(method.rule, Rule):
-        h = h._replace(amsgrad=method.amsgrad or h.amsgrad, momentum=method.momentum)
+        h = h._replace(amsgrad=method.amsgrad or h.amsgrad)
         state, d = step(method.rule, convention, state, g, h)
         if not kick and state.t <= method.rule.delay:
             d = np.zeros_like(d)
-            state = state._replace(M=d)
+            state = state._replace(M=d if method.rule.keeps_average else state.M)
         return state, d
     g = np.asarray(g, np.float64)
     if h.eps is None:

@@ -27,10 +27,10 @@ from acprop.lab.methods import method
 from acprop.lab.nonconvex import NonConvex, problem
 from acprop.records import Curves, Line
 
-ASYNC = ("acprop", "adashift")
+ASYNC = ("acprop-paper", "adashift")
 SYNC = ("adam", "rmsprop", "adabelief")
 # An asynchronous method, and the one that differs from it only in the delay.
-TWINS = (("acprop", "rmsprop-centered"), ("adashift", "rmsprop"))
+TWINS = (("acprop-paper", "rmsprop-centered"), ("adashift", "rmsprop"))
 # ε large enough that the first step, α0·g/ε, does not leave the basin; β2 small enough
 # that s forgets the slope of the start within the first tenth of the run.
 SETTINGS = WalkSettings(alpha0=0.5, eta=0.5, steps=4000, eps=0.1, beta2=0.99, seeds=32)

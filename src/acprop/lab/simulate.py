@@ -129,9 +129,12 @@ def _native_rule(method: Method) -> native.SweepRule | None:
     rule = method.rule
     if not isinstance(rule, Rule) or method.amsgrad:
         return None
-    if rule.delay > 1 or rule.reduction is not None:
+    if rule.delay > 1 or rule.reduction is not None or rule.nesterov:
         return None
-    return rule.centered, rule.delay, rule.numerator == "m", method.momentum
+    if rule.center == "average":
+        return None
+    before, after = rule.average == "before", rule.average == "after"
+    return rule.center is not None, rule.delay, before, after
 
 
 def _distances_native(problem: Problem, sweep: Sweep) -> Floats:

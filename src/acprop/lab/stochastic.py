@@ -98,7 +98,7 @@ class Trial:
         return Hyper(beta1=self.beta1, beta2=beta2, eps=self.eps, axis=())
 
 
-def distances(problem: Stochastic, trial: Trial, name: str = "acprop") -> Floats:
+def distances(problem: Stochastic, trial: Trial, name: str = "acprop-paper") -> Floats:
     """The mean of |x - x*| over the last steps: [alpha0, beta2, seed]."""
     far: Any = 0.0
     for t, x in _run(problem, trial, method(name)):
@@ -108,7 +108,7 @@ def distances(problem: Stochastic, trial: Trial, name: str = "acprop") -> Floats
 
 
 def trajectories(
-    problem: Stochastic, trial: Trial, name: str = "acprop", *, every: int = 1
+    problem: Stochastic, trial: Trial, name: str = "acprop-paper", *, every: int = 1
 ) -> tuple[Ints, Floats]:
     """Every so many steps: t, and x as [t, alpha0, beta2, seed]."""
     kept = [(t, x) for t, x in _run(problem, trial, method(name)) if t % every == 0]
@@ -148,7 +148,7 @@ def expected_move(
     state: State,
     alpha: float,
     *,
-    name: str = "acprop",
+    name: str = "acprop-paper",
     x: float | None = None,
 ) -> Any:
     """E[x_t - x_{t-1} | past], by going through both outcomes of the next gradient.
@@ -164,7 +164,7 @@ def expected_move(
     return total
 
 
-def states(problem: Stochastic, trial: Trial, name: str = "acprop") -> Iterator[State]:
+def states(problem: Stochastic, trial: Trial, name: str = "acprop-paper") -> Iterator[State]:
     """The states of a run, one after each step, with lanes [beta2, seed]."""
     gradients = (
         g + np.zeros((len(trial.beta2), 1)) for g in _gradients(problem, trial)
@@ -268,7 +268,7 @@ def last_iterate_bound(
     return max(2 * math.sqrt(3 * tau), settled) / math.sqrt(t)
 
 
-OPTIMIZERS = ("acprop", "adashift", "adam", "rmsprop", "adabelief")
+OPTIMIZERS = ("acprop-paper", "adashift", "adam", "rmsprop", "adabelief")
 BETA2 = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.997, 0.999)
 
 
@@ -311,7 +311,7 @@ def _trajectories(problem: Stochastic) -> Curves:
 def _by_beta2(problem: Stochastic) -> Curves:
     trial = Trial(beta2=BETA2)
     lines: list[Line] = []
-    for name in ("acprop", "adam"):
+    for name in ("acprop-paper", "adam"):
         for beta1 in (0.1, 0.9):
             table = distances(problem, replace(trial, beta1=beta1), name)
             best = table.mean(axis=-1).min(axis=0)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 # Must equal ACPROP_ABI in step.h.
-_ABI = 2
+_ABI = 3
 _SUFFIX = ".dll" if sys.platform == "win32" else ".so"
 PATH = Path(__file__).with_name(f"_native{_SUFFIX}")
 
@@ -50,7 +50,6 @@ class StepArguments(ctypes.Structure):
                 "eps",
                 "weight_decay",
                 "clip",
-                "momentum",
             )
         ),
         *(
@@ -58,9 +57,10 @@ class StepArguments(ctypes.Structure):
             for name in (
                 "dtype",
                 "step_is_double",
-                "centered",
+                "average",
+                "center",
+                "nesterov",
                 "delay",
-                "numerator_m",
                 "residual_previous",
                 "eps_placement",
                 "bias_correction",
@@ -74,16 +74,15 @@ class StepArguments(ctypes.Structure):
     )
 
 
-# centered, delay, is the numerator m, momentum
-SweepRule = tuple[bool, int, bool, float]
+# centered on m, delay, averaged before or after dividing
+SweepRule = tuple[bool, int, bool, bool]
 
 
 class _Rule(ctypes.Structure):
     """acprop_rule of sweep.h."""
 
     _fields_ = (
-        *((n, ctypes.c_int32) for n in ("centered", "delay", "divides_mean")),
-        ("momentum", ctypes.c_double),
+        *((n, ctypes.c_int32) for n in ("centered", "delay", "before", "after")),
     )
 
 

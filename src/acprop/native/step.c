@@ -82,7 +82,9 @@ static scalars fill_scalars(double t, const acprop_settings *h) {
     c.floor = h->eps_placement == ACPROP_INSIDE ? h->eps : 0;
     if (h->first_step == ACPROP_ONE && c.unseen) c.floor = 1;
     c.scale = 1 / (seen == 0 ? 1 : seen);
-    c.mean = h->numerator_m && h->bias_correction ? 1 / (1 - pow(h->beta1, t)) : 1;
+    c.mean = h->average == ACPROP_BEFORE && h->bias_correction
+                 ? 1 / (1 - pow(h->beta1, h->nesterov ? t + 1 : t))
+                 : 1;
     c.bound = h->clip_kind == ACPROP_CLIP_GROWING ? pow(t, 0.25)
               : h->clip_kind == ACPROP_CLIP       ? h->clip
                                                   : INFINITY;

@@ -17,7 +17,8 @@
 #endif
 
 /* A list of parameters and their state, column by column; a column that the settings
-   do not ask for may be null. */
+   do not ask for may be null. exp_avg is m and momentum_buffer is M: a rule keeps one of
+   them, or both. */
 typedef struct {
     int64_t n;
     const int64_t *numel;
@@ -35,13 +36,15 @@ enum { ACPROP_F32, ACPROP_F64, ACPROP_BF16, ACPROP_F16 };
 enum { ACPROP_INSIDE, ACPROP_OUTSIDE, ACPROP_ACCUMULATED };
 enum { ACPROP_DIVIDE, ACPROP_SGD, ACPROP_ONE };
 enum { ACPROP_NO_AMSGRAD, ACPROP_RAW, ACPROP_CORRECTED };
+enum { ACPROP_NO_AVERAGE, ACPROP_BEFORE, ACPROP_AFTER };
+enum { ACPROP_NO_CENTER, ACPROP_ON_M, ACPROP_ON_AVERAGE };
 enum { ACPROP_NO_CLIP, ACPROP_CLIP, ACPROP_CLIP_GROWING };
 
 /* The options of a group of tensors of one type; `settings.Settings` in numbers. */
 typedef struct {
-    double lr, beta1, beta2, eps, weight_decay, clip, momentum;
+    double lr, beta1, beta2, eps, weight_decay, clip;
     int32_t dtype, step_is_double;
-    int32_t centered, delay, numerator_m, residual_previous;
+    int32_t average, center, nesterov, delay, residual_previous;
     int32_t eps_placement, bias_correction, first_step, amsgrad, clip_kind;
     int32_t decoupled, maximize;
 } acprop_settings;
@@ -61,7 +64,7 @@ ACPROP_API int acprop_step(const acprop_table *table, const acprop_settings *set
 ACPROP_API int acprop_use_isa(int level);
 
 /* To be compared with the loader's own, so that an old library is not misread. */
-#define ACPROP_ABI 2
+#define ACPROP_ABI 3
 ACPROP_API int acprop_abi(void);
 
 #endif

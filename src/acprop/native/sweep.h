@@ -16,8 +16,7 @@ enum { ACPROP_MAX_RULES = 16, ACPROP_MAX_ALPHAS = 32 };
 
 typedef struct {
     int32_t centered, delay; /* delay is 0 or 1 */
-    int32_t divides_mean;    /* is the numerator m rather than g? */
-    double momentum;         /* of the mean of directions; 0 is none */
+    int32_t before, after;   /* averaged before or after dividing, if at all */
 } acprop_rule;
 
 typedef struct {

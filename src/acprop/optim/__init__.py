@@ -5,6 +5,7 @@ from acprop.optim.create import create
 from acprop.optim.groups import param_groups
 from acprop.optim.optimizers import ACProp, AdaBelief, Adam, AdaShift, RMSprop
 from acprop.optim.release import release_gradients
+from acprop.optim.switch import to_adamw
 
 __all__ = [
     "ACProp",
@@ -17,4 +18,5 @@ __all__ = [
     "create",
     "param_groups",
     "release_gradients",
+    "to_adamw",
 ]

@@ -25,7 +25,7 @@ from acprop.optim.dispatch import Work, share_out
 from acprop.optim.kernels import native
 from acprop.optim.options import FIELDS, Group, Keywords, checked, resolved
 from acprop.optim.params import HALF, ParamWithState, real, wide_dtype
-from acprop.optim.state import EXACT, WIDE, complete, wanted
+from acprop.optim.state import EXACT, WIDE, complete, mean_of, wanted
 from acprop.optim.step_options import step_options_of
 
 
@@ -67,28 +67,19 @@ class FamilyOptimizer(Optimizer):
         self._plans = {}
         for group in self.param_groups:
             self._complete_group(group)
-            for param in group["params"]:
-                if self.state.get(param):
-                    # What the first edition kept of whole tensors.
-                    self.state[param].pop("guard", None)
-                    self._complete_state(param, group)
 
     def _complete_group(self, group: Group) -> None:
-        """Give a group of another optimizer, or of an older version, what it lacks."""
+        """Give a group of another optimizer what it lacks."""
         if "convention" not in group:  # of another: there these mean something else
-            for option in ("eps", "foreach", "fused"):
-                group[option] = self.defaults[option]
-        elif "momentum" not in group:  # of the first edition, which had no bound
-            if group.get("clip") is None:  # a bound that was chosen stays
-                group["clip"] = "convention"
-            group.setdefault("numerator", "g")
+            for option in ("eps", "foreach", "fused", "nesterov", "momentum"):
+                group.pop(option, None)
         group.setdefault("small_state", False)
         if group.pop(_OWN_EPS, False):
             group["eps"] = None
         group.update(resolved({**self.defaults, **group}))
 
     def state_dict(self) -> StateDict:
-        """What `load_state_dict` reads; torch.optim.AdamW can load it too.
+        """What `load_state_dict` reads; `acprop.to_adamw` makes it AdamW's.
 
         There ε would be a tuning knob and ours far too small a number for one, so a
         convention's own ε is written as AdamW's, and marked.
@@ -129,16 +120,18 @@ class FamilyOptimizer(Optimizer):
             state = saved["state"].get(i)
             if not state:
                 continue
-            found = {"exp_avg", "exp_avg_code"} & state.keys()
+            means = ("exp_avg", "exp_avg_code", "momentum_buffer", "momentum_buffer_code")
+            found = [name for name in means if name in state]
             if not found or not {"exp_avg_sq", "exp_avg_sq_code"} & state.keys():
                 raise ValueError(
-                    f"state_dict must hold exp_avg and exp_avg_sq of parameter {i}, "
-                    f"got {', '.join(map(str, state))}; it is of another optimizer"
+                    f"state_dict must hold exp_avg or momentum_buffer, and exp_avg_sq, "
+                    f"of parameter {i}, got {', '.join(map(str, state))}; it is of "
+                    "another optimizer"
                 )
-            shape = tuple(real(state[found.pop()]).shape)
+            shape = tuple(real(state[found[0]]).shape)
             if shape != tuple(real(param).shape):
                 raise ValueError(
-                    f"state_dict must have exp_avg of parameter {i} in the shape of "
+                    f"state_dict must have {found[0]} of parameter {i} in the shape of "
                     f"the parameter, {tuple(real(param).shape)}, got {shape}; "
                     "are the parameters in the order in which they were saved?"
                 )
@@ -169,13 +162,13 @@ class FamilyOptimizer(Optimizer):
         params: list[Tensor],
         grads: list[Tensor],
         steps: list[Tensor],
-        exp_avgs: list[Tensor],
+        exp_avgs: list[Tensor | None],
         exp_avg_sqs: list[Tensor],
         max_exp_avg_sqs: list[Tensor | None],
         pasts: list[Tensor | None],
         momentum_buffers: list[Tensor | None],
         compensations: list[Tensor | None],
-        exp_avg_scales: list[Tensor | None],
+        mean_scales: list[Tensor | None],
         exp_avg_sq_scales: list[Tensor | None],
         streams: list[Tensor | None],
         seeds: list[int | None],
@@ -189,14 +182,16 @@ class FamilyOptimizer(Optimizer):
         # for any more is not handed on: options may change between steps.
         columns: dict[str, list[Any]] = {
             "step": steps,
+            "exp_avg": exp_avgs,
+            "exp_avg_sq": exp_avg_sqs,
             "max_exp_avg_sq": max_exp_avg_sqs,
             "past": pasts,
             "momentum_buffer": momentum_buffers,
             "compensation": compensations,
-            "exp_avg_scale": exp_avg_scales,
             "exp_avg_sq_scale": exp_avg_sq_scales,
             "stream": streams,
         }
+        mean = mean_of(group)
         for param in group["params"]:
             grad = param.grad
             if grad is None:
@@ -207,11 +202,11 @@ class FamilyOptimizer(Optimizer):
                 self._complete_state(param, group)
             params.append(param)
             grads.append(grad)
-            coded = "exp_avg_code" in names
-            exp_avgs.append(state["exp_avg_code" if coded else "exp_avg"])
-            exp_avg_sqs.append(state["exp_avg_sq_code" if coded else "exp_avg_sq"])
             for name, column in columns.items():
-                column.append(state[name] if name in names else None)
+                coded = f"{name}_code" if f"{name}_code" in names else name
+                column.append(state[coded] if coded in names else None)
+            scale = f"{mean}_scale"
+            mean_scales.append(state[scale] if scale in names else None)
             seeds.append(group["stochastic_rounding"])
 
     def _complete_state(self, param: Tensor, group: Group) -> None:

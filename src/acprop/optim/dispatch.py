@@ -65,8 +65,8 @@ def _coded(
     items: list[ParamWithState],
 ) -> tuple[list[ParamWithState], list[ParamWithState]]:
     """What has 8-bit state, and the rest."""
-    coded = [item for item in items if item.exp_avg_scale is not None]
-    return coded, [item for item in items if item.exp_avg_scale is None]
+    coded = [item for item in items if item.mean_scale is not None]
+    return coded, [item for item in items if item.mean_scale is None]
 
 
 def _for_native(

@@ -9,28 +9,30 @@ from torch.optim.optimizer import ParamsT
 
 from acprop.optim.base import FamilyOptimizer
 from acprop.optim.options import FIELDS, Betas, Keywords, check_decay
+from acprop.rule import Average, Center
 
 
 class ACProp(FamilyOptimizer):
-    """ACProp: divide the gradient by how much past gradients surprised us.
+    """ACProp: divide the gradient by how much past gradients surprised us, and average.
 
-    For the gradient g of step t, with m = s = 0 at the start:
+    For the gradient g of step t, with M = s = 0 at the start:
 
-        m = β1·m + (1 - β1)·g                     the mean, what we expected
-        u = g / √(s + ε)                          s has not heard of g: asynchronous
-        x = x - lr·u
-        s = β2·s + (1 - β2)·(g - m)²              the surprise: centered
+        d = √(s/(1 - β2^(t-1))) + ε               s does not know g: asynchronous
+        u = clip(g/d, ±t^¼)                       0/0 = 0
+        r = g - d·clip(M, ±1)                     the surprise: centered
+        M = β1·M + (1 - β1)·u
+        x = x - lr·(β1·M + (1 - β1)·u)            one step ahead
+        s = β2·s + (1 - β2)·(1 + β1)/2·r²
 
-    That is Algorithm 2 of Zhuang et al. (NeurIPS 2021), `convention="paper"`. Where s
-    is still about 0 it takes a huge step. The default, `convention="guarded"`, divides
-    the mean, as in the paper's appendix, corrects the bias of both, and bounds every
-    element of the step by a number that grows:
+    Every u is unbiased given the past, but for a bound that grows until it no longer
+    binds, and so is any fixed average of them. `convention="paper"` is Algorithm 2 of
+    Zhuang et al. (NeurIPS 2021) to the letter,
 
-        u = m/(1 - β1^t) / (√(s/(1 - β2^(t-1))) + ε)         0/0 = 0
-        x = x - lr·clip(u, ±t^¼)
+        m = β1·m + (1 - β1)·g
+        x = x - lr·g/√(s + ε)
+        s = β2·s + (1 - β2)·(g - m)²
 
-    `numerator="g"` divides g itself there too, `momentum=0.9` takes the mean of u
-    instead; docs/guard.md compares them.
+    which takes a huge step where s is still about 0. docs/guard.md compares them.
 
     Every element is a world of its own: splitting, merging, sharding or flattening
     tensors changes no bit, and scaling the loss does not change the trajectory.
@@ -39,7 +41,7 @@ class ACProp(FamilyOptimizer):
         params: parameters, named parameters or parameter groups, as for torch.optim.
     """
 
-    DEFAULTS: ClassVar[Mapping[str, Any]] = {"centered": True}
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {"delay": 1}
 
     def __init__(
         self,
@@ -49,17 +51,23 @@ class ACProp(FamilyOptimizer):
         eps: float | None = None,
         weight_decay: float | Tensor = 0.0,
         *,
-        momentum: float = 0.0,
+        average: Average | Literal["convention"] = "convention",
+        nesterov: bool | Literal["convention"] = "convention",
+        center: Center | Literal["convention"] = "convention",
         delay: int = 1,
-        numerator: Literal["g", "m", "convention"] = "convention",
         **options: Unpack[Keywords],
     ) -> None:
-        own = {"momentum": momentum, "delay": delay, "numerator": numerator}
+        own = {
+            "average": average,
+            "nesterov": nesterov,
+            "center": center,
+            "delay": delay,
+        }
         super().__init__(params, _common(lr, betas, eps, weight_decay) | own | options)
 
 
 class AdaBelief(FamilyOptimizer):
-    """AdaBelief: ACProp's synchronous ancestor, with the running mean as numerator.
+    """AdaBelief: ACProp's synchronous ancestor, which averages before it divides.
 
     For the gradient g of step t, with m = s = 0 at the start:
 
@@ -69,13 +77,15 @@ class AdaBelief(FamilyOptimizer):
 
     That is `convention="authors"`, the default here: what its authors published as
     code, with ε = 1e-16. All options are those of `ACProp`, where they are explained;
-    `delay` and `numerator` are fixed.
+    `delay`, `average` and `center` are fixed.
     """
 
     DEFAULTS: ClassVar[Mapping[str, Any]] = {
         "convention": "authors",
+        "average": "before",
+        "nesterov": False,
+        "center": "m",
         "delay": 0,
-        "numerator": "m",
     }
 
     def __init__(
@@ -108,7 +118,11 @@ class AdaShift(FamilyOptimizer):
             None keeps one for each element.
     """
 
-    DEFAULTS: ClassVar[Mapping[str, Any]] = {"centered": False, "numerator": "g"}
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {
+        "average": None,
+        "nesterov": False,
+        "center": None,
+    }
 
     def __init__(
         self,
@@ -118,12 +132,11 @@ class AdaShift(FamilyOptimizer):
         eps: float | None = None,
         weight_decay: float | Tensor = 0.0,
         *,
-        momentum: float = 0.0,
         delay: int = 1,
         reduction: Literal["max", "mean"] | None = None,
         **options: Unpack[Keywords],
     ) -> None:
-        own = {"momentum": momentum, "delay": delay, "reduction": reduction}
+        own = {"delay": delay, "reduction": reduction}
         super().__init__(params, _common(lr, betas, eps, weight_decay) | own | options)
 
 
@@ -142,9 +155,10 @@ class Adam(FamilyOptimizer):
 
     DEFAULTS: ClassVar[Mapping[str, Any]] = {
         "convention": "torch",
-        "centered": False,
+        "average": "before",
+        "nesterov": False,
+        "center": None,
         "delay": 0,
-        "numerator": "m",
         "decoupled_weight_decay": False,
     }
 
@@ -179,8 +193,9 @@ class RMSprop(FamilyOptimizer):
 
     DEFAULTS: ClassVar[Mapping[str, Any]] = {
         "convention": "torch-rmsprop",
+        "average": None,
+        "nesterov": False,
         "delay": 0,
-        "numerator": "g",
         "decoupled_weight_decay": False,
     }
 
@@ -199,7 +214,7 @@ class RMSprop(FamilyOptimizer):
         check_decay("alpha", alpha)
         check_decay("beta1", 0.0 if beta1 is None else beta1)
         common = _common(lr, (beta1 or 0.0, alpha), eps, weight_decay)
-        own = {"centered": beta1 is not None}
+        own = {"center": None if beta1 is None else "m"}
         super().__init__(params, common | own | options)
 
 
@@ -219,5 +234,5 @@ def _explained(names: list[str]) -> str:
 
 
 if ACProp.__doc__:  # python -OO has none
-    _SHOWN = [name for name in FIELDS if name not in ("centered", "reduction")]
+    _SHOWN = [name for name in FIELDS if name != "reduction"]
     ACProp.__doc__ = ACProp.__doc__.rstrip() + "\n" + _explained(_SHOWN) + "    "

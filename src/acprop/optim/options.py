@@ -78,12 +78,6 @@ def _betas(name: str, value: Any) -> Betas:
     return beta1, beta2
 
 
-def _momentum(name: str, value: Any) -> float:
-    if isinstance(value, Tensor):
-        raise TypeError(f"{name} must be a number, got a tensor")
-    return float(check_decay(name, value))
-
-
 def _eps(name: str, value: Any) -> float | None:
     return None if value is None else _not_negative(name, value)
 
@@ -125,7 +119,7 @@ def _seed(name: str, value: Any) -> int | None:
 
 
 def _of_rule(_: str, value: Any) -> Any:
-    return _python(value)  # `Rule` itself looks at all four together
+    return _python(value)  # `Rule` itself looks at all of them together
 
 
 def option(default: Any, check: Check, meaning: str) -> Any:
@@ -144,7 +138,7 @@ class Options:
         1e-3, _lr, "learning rate; a one-element tensor is allowed."
     )
     betas: Betas = option(
-        (0.9, 0.999), _betas, "(β1, β2), the decay of the mean and of the surprise."
+        (0.9, 0.999), _betas, "(β1, β2), the decay of the average and of the surprise."
     )
     eps: float | None = option(
         None,
@@ -153,19 +147,13 @@ class Options:
         "1e-16 otherwise.",
     )
     weight_decay: float | Tensor = option(0.0, _weight_decay, "λ.")
-    momentum: float = option(
-        0.0,
-        _momentum,
-        "μ of a running mean of the normalised gradients, M = μ·M + (1 - μ)·u and "
-        "x = x - lr·M; one more buffer. 0 is none.",
-    )
     convention: str | Convention = option(
         "guarded",
         _convention,
         '"guarded", or to the letter of a publication: "paper" (Algorithm 2), '
         '"authors" (their repository, rectification off), "optax" '
         "(optax.contrib.acprop). A `Convention` of your own is welcome too: "
-        '`dataclasses.replace(acprop.GUARDED, residual="previous")`.',
+        "`dataclasses.replace(acprop.GUARDED, clip=10.0)`.",
     )
     decoupled_weight_decay: bool = option(
         True,
@@ -179,19 +167,32 @@ class Options:
         'divide by the largest root so far; with "guarded" and "paper" no step size '
         "then ever grows, as the appendix's momentum theorem needs it.",
     )
-    centered: bool = option(True, _flag, "measure (g - m)² rather than g²?")
+    average: rules.Average | Literal["convention"] = option(
+        "convention",
+        _of_rule,
+        'what is averaged with β1: None, nothing, as in Algorithm 2; "before", the '
+        'gradient, before it is divided, as Adam does; "after", the normalised '
+        'gradient; or "convention": "after" if guarded, else None.',
+    )
+    nesterov: bool | Literal["convention"] = option(
+        "convention",
+        _of_rule,
+        'does the average look one step ahead? "convention": as the convention\'s own '
+        "average does; another average does not.",
+    )
+    center: rules.Center | Literal["convention"] = option(
+        "convention",
+        _of_rule,
+        'what s is centered on: None, nothing; "m", the running mean of gradients, as '
+        'in the paper; "average", what the average itself implies, which needs no m; '
+        'or "convention": "average" for the guarded convention\'s own average, else '
+        '"m".',
+    )
     delay: int = option(
         1,
         _of_rule,
-        "by how many steps s lags behind; a larger delay takes the mean of the newest "
-        "`delay` gradients as numerator; 0 is synchronous.",
-    )
-    numerator: Literal["g", "m", "convention"] = option(
-        "convention",
-        _of_rule,
-        'what is divided: "g", the gradient of Algorithm 2; "m", its running mean, as '
-        'in the momentum variant of the paper\'s appendix; or "convention": the mean '
-        "if guarded and without momentum, else the gradient.",
+        "by how many steps s lags behind; a larger delay divides the mean of the "
+        "newest `delay` gradients; 0 is synchronous.",
     )
     reduction: Literal["max", "mean"] | None = option(
         None,
@@ -202,7 +203,7 @@ class Options:
     clip: ClipOption = option(
         "convention",
         _clip,
-        'bound on |u|, what lr is multiplied by: a number, "t**0.25", which grows with '
+        'bound on |u|, the normalised gradient: a number, "t**0.25", which grows with '
         'the step, None for none, or "convention": the growing one if guarded, else '
         "none.",
     )
@@ -245,7 +246,7 @@ class Options:
     small_state: bool = option(
         False,
         _flag,
-        "keep m and s of matrices and larger tensors in 8 bits per element: 2.1 bytes "
+        "keep the average and s of matrices and larger tensors in 8 bits per element: 2.1 bytes "
         "per parameter instead of 8; docs/small-state.md.",
     )
     error_if_nonfinite: bool = option(
@@ -256,6 +257,7 @@ class Options:
     )
 
 
+_OF_RULE = ("average", "center", "delay", "nesterov", "reduction")
 FIELDS = {f.name: f for f in fields(Options)}
 
 
@@ -284,13 +286,13 @@ class Keywords(TypedDict, total=False):
 def checked(options: Mapping[str, Any]) -> Group:
     """Check options and return them in the form a checkpoint keeps: plain values.
 
-    ε, bound and numerator may still be the convention's own, see `resolved`.
+    What "convention" stands for is not filled in yet, see `resolved`.
     """
     plain = {
         name: f.metadata["check"](name, options.get(name, f.default))
         for name, f in FIELDS.items()
     }
-    rule_of(resolved(plain))
+    resolved(plain)
     _check_together(plain)
     return plain
 
@@ -298,25 +300,21 @@ def checked(options: Mapping[str, Any]) -> Group:
 def resolved(plain: Group) -> Group:
     """Checked options with what is left to their convention filled in."""
     convention = rules.convention(plain["convention"])
-    eps, clip, numerator = plain["eps"], plain["clip"], plain["numerator"]
-    # A mean of means would lag twice.
-    own = convention.numerator if plain["momentum"] == 0 else "g"
+    eps, clip = plain["eps"], plain["clip"]
+    rule = rules.choose(convention, **{name: plain[name] for name in _OF_RULE})
     return {
         **plain,
         "eps": convention.eps if eps is None else eps,
         "clip": convention.clip if clip == "convention" else clip,
-        "numerator": own if numerator == "convention" else numerator,
+        "average": rule.average,
+        "nesterov": rule.nesterov,
+        "center": rule.center,
     }
 
 
 def rule_of(group: Mapping[str, Any]) -> Rule:
     """Read the rule out of a parameter group."""
-    return Rule(
-        centered=group["centered"],
-        delay=group["delay"],
-        numerator=group["numerator"],
-        reduction=group["reduction"],
-    )
+    return Rule(**{name: group[name] for name in _OF_RULE})
 
 
 def _check_together(group: Group) -> None:

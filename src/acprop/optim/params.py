@@ -12,9 +12,11 @@ class ParamWithState(NamedTuple):
     """One parameter that has a gradient, and its state.
 
     past: the newest delay - 1 gradients, oldest first; zeros where none came yet.
-    momentum_buffer: M, the running mean of normalised gradients.
+    exp_avg: m, the running mean of gradients, where the rule keeps one.
+    momentum_buffer: M, the running mean of normalised gradients, likewise.
     compensation: what rounding a half-precision parameter lost, see Note [Kahan].
-    exp_avg_scale, exp_avg_sq_scale: where m and s are 8-bit codes, see `codes`.
+    mean_scale, exp_avg_sq_scale: where m (M, if there is no m) and s are 8-bit codes,
+        see `codes`.
     stream: the number of the parameter among the random ones, see `dither`.
     seed: of stochastic rounding; None rounds to the nearest.
     offset: the number of the first element in the whole tensor.
@@ -23,13 +25,13 @@ class ParamWithState(NamedTuple):
     param: Tensor
     grad: Tensor
     step: Tensor
-    exp_avg: Tensor
+    exp_avg: Tensor | None
     exp_avg_sq: Tensor
     max_exp_avg_sq: Tensor | None
     past: Tensor | None
     momentum_buffer: Tensor | None
     compensation: Tensor | None
-    exp_avg_scale: Tensor | None = None
+    mean_scale: Tensor | None = None
     exp_avg_sq_scale: Tensor | None = None
     stream: Tensor | None = None
     seed: int | None = None

@@ -10,42 +10,51 @@ from torch.optim.optimizer import (
 
 from acprop.optim import codes, dither
 from acprop.optim.codes import Codes
-from acprop.optim.options import Group
+from acprop.optim.options import Group, rule_of
 from acprop.optim.params import HALF, real, wide_dtype
+from acprop.optim.switch import translate
 
 State = dict[str, Any]
 
 # In the type of the arithmetic, whatever the parameter's.
 WIDE = frozenset({"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "past", "momentum_buffer"})
+_MEANS = ("exp_avg", "momentum_buffer")
+_CODED_SQ = frozenset({"exp_avg_sq_code", "exp_avg_sq_scale"})
 # In types of their own.
 EXACT = frozenset(
-    {
-        "exp_avg_code",
-        "exp_avg_scale",
-        "exp_avg_sq_code",
-        "exp_avg_sq_scale",
-        "stream",
-    }
+    {f"{mean}_{part}" for mean in _MEANS for part in ("code", "scale")}
+    | _CODED_SQ
+    | {"stream"}
 )
-_NUMBERS = {"exp_avg", "exp_avg_sq"}
-_CODED = EXACT - {"stream"}
 
 
 def wanted(group: Group, param: Tensor) -> set[str]:
     """The names of the state that a group's options ask for in this parameter."""
+    rule = rule_of(group)
     coded = group["small_state"] and codes.pays(param)
-    names = {"step", *(_CODED if coded else _NUMBERS)}
+    names = {"step", "exp_avg_sq"}
+    if rule.keeps_m:
+        names.add("exp_avg")
+    if rule.keeps_average:
+        names.add("momentum_buffer")
+    if coded:
+        mean = mean_of(group)
+        names -= {mean, "exp_avg_sq"}
+        names |= {f"{mean}_code", f"{mean}_scale", *_CODED_SQ}
     if group["amsgrad"]:
         names.add("max_exp_avg_sq")
     if group["delay"] > 1:
         names.add("past")
-    if group["momentum"] != 0:
-        names.add("momentum_buffer")
     if group["kahan"] and param.dtype in HALF:
         names.add("compensation")
     if coded or (group["stochastic_rounding"] is not None and param.dtype in HALF):
         names.add("stream")
     return names
+
+
+def mean_of(group: Group) -> str:
+    """The running mean that comes first: m, or M where the rule keeps no m."""
+    return "exp_avg" if rule_of(group).keeps_m else "momentum_buffer"
 
 
 def complete(state: State, param: Tensor, group: Group, number: int) -> None:
@@ -69,10 +78,12 @@ def complete(state: State, param: Tensor, group: Group, number: int) -> None:
         )
     if "stream" in names and "stream" not in state:
         state["stream"] = torch.tensor(number, device=param.device)
-    if names >= _CODED:
-        _to_codes(state, param)
-    else:
+    mean = mean_of(group)
+    if not {f"{mean}_code", *_CODED_SQ} <= names & state.keys():
         _to_numbers(state, param)
+        translate(state, {n.removesuffix("_code") for n in names}, group)
+        if names >= _CODED_SQ:
+            _to_codes(state, param, mean)
     for name in sorted(names - state.keys()):
         state[name] = _zeros(name, param, group)
 
@@ -93,19 +104,14 @@ def _zeros(name: str, param: Tensor, group: Group) -> Tensor:
 # ---- from numbers to codes and back -------------------------------------------------
 
 
-def _to_codes(state: State, param: Tensor) -> None:
-    """Make codes of m and s; a state that has them already is left alone."""
-    if state.keys() >= _CODED:
-        return
+def _to_codes(state: State, param: Tensor, mean: str) -> None:
+    """Make codes of a running mean and s."""
     made = {
-        "exp_avg": codes.zeros(param, torch.int8),
+        mean: codes.zeros(param, torch.int8),
         "exp_avg_sq": codes.zeros(param, torch.uint8),
     }
-    if state.keys() >= _NUMBERS:
-        encoders = {
-            "exp_avg": codes.encode_mean,
-            "exp_avg_sq": codes.encode_surprise,
-        }
+    if state.keys() >= made.keys():
+        encoders = {mean: codes.encode_mean, "exp_avg_sq": codes.encode_surprise}
         # As a step would, but for the sign: no two of them draw the same bits.
         key = dither.key(-state["step"], state["stream"])
         for name, encode in encoders.items():
@@ -119,10 +125,13 @@ def _to_codes(state: State, param: Tensor) -> None:
 
 def _to_numbers(state: State, param: Tensor) -> None:
     """Make numbers of codes, where there are any."""
-    if not state.keys() >= _CODED:
-        return
-    decoders = {"exp_avg": codes.decode_mean, "exp_avg_sq": codes.decode_surprise}
+    decoders = {
+        **dict.fromkeys(_MEANS, codes.decode_mean),
+        "exp_avg_sq": codes.decode_surprise,
+    }
     for name, decode in decoders.items():
+        if f"{name}_code" not in state:
+            continue
         code, scale = state.pop(f"{name}_code"), state.pop(f"{name}_scale")
         numbers = torch.zeros_like(
             param, dtype=wide_dtype(param), memory_format=torch.preserve_format

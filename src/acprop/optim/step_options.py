@@ -3,9 +3,9 @@
 Every kernel computes the same lines (letters of the paper; `reference.step` is the
 long form):
 
-    u    = mean · (what the numerator sums up) / (√(scale·s + floor) + ε), within ±bound
-    x    = x - lr·u                                   or  - lr·M, M the mean of u
-    m, s   updated
+    u       = mean · (what the numerator sums up) / (√(scale·s + floor) + ε) in ±bound
+    x       = x - lr·u             or the average of u, which may look one step ahead
+    m, M, s   updated
 
 All the fine print of rule and convention is in the scalars `scale`, `floor`, `mean`
 and `bound`, computed once per tensor and step.
@@ -37,7 +37,6 @@ class StepOptions(NamedTuple):
     beta2: float
     eps: float
     weight_decay: float
-    momentum: float
     decoupled_weight_decay: bool
     amsgrad: bool
     clip: Clip
@@ -63,6 +62,15 @@ class StepOptions(NamedTuple):
             return 0.0
         return max(self.eps, self._tiny(dtype))
 
+    @property
+    def gain(self) -> float:
+        """The weight of a squared residual in s."""
+        gain = 1 - self.beta2
+        if self.rule.center == "average":
+            # The average of the past has a variance of its own: E r² = 2/(1 + β1)·σ².
+            gain = gain * (1 + self.beta1) / 2
+        return gain
+
     def _tiny(self, dtype: torch.dtype) -> float:
         return 0.0 if self.convention.clip is None else torch.finfo(dtype).tiny
 
@@ -87,7 +95,6 @@ def step_options_of(group: dict[str, Any]) -> StepOptions:
 _SAME = (
     "eps",
     "weight_decay",
-    "momentum",
     "decoupled_weight_decay",
     "amsgrad",
     "clip",
@@ -111,7 +118,7 @@ def step_number(step: Tensor, state: Tensor, h: StepOptions) -> Scalar:
 class Scalars(NamedTuple):
     """The numbers of one step of one tensor.
 
-    unseen: has s heard of no gradient yet?
+    unseen: does s know no gradient yet?
     bound: on |u|, or None.
     eps_fed: what this step adds to the stored s ("accumulated" ε), else 0.
     """
@@ -147,8 +154,10 @@ def scalars(h: StepOptions, t: Scalar, dtype: torch.dtype) -> Scalars:
 
 def _mean(h: StepOptions, t: Scalar) -> Scalar:
     """The factor that turns the numerator's weighted sum into a mean."""
-    if h.rule.numerator == "m":
-        return 1 / _one_minus_power(h.beta1, t) if h.convention.bias_correction else 1.0
+    if h.rule.average == "before":
+        if not h.convention.bias_correction:
+            return 1.0
+        return 1 / _one_minus_power(h.beta1, t + 1 if h.rule.nesterov else t)
     if h.rule.delay <= 1:
         return 1.0
     n = _at_most(t, h.rule.delay)
@@ -158,7 +167,7 @@ def _mean(h: StepOptions, t: Scalar) -> Scalar:
 def _eps_fed(h: StepOptions, t: Scalar) -> Scalar:
     if h.convention.eps_placement != "accumulated":
         return 0.0
-    # Before the window is full nothing leaves it, so s hears of nothing.
+    # Before the window is full nothing leaves it, so s learns of nothing.
     # In t's type: a bare comparison would make it float32 beside a float64 state.
     return where(t >= h.rule.delay, h.eps + 0 * t, 0.0)
 

@@ -16,7 +16,7 @@ from acprop.lab import absolute, gaussian, harmonic, stochastic
 from acprop.lab.claims import numerics, numerics_constants, numerics_stochastic
 from acprop.lab.claims.numerics import CLAIMS
 from acprop.reference import Hyper, State, step
-from acprop.rule import ACPROP, AUTHORS, PAPER
+from acprop.rule import ACPROP_PAPER, AUTHORS, PAPER
 
 HOLDS = {
     "absolute-large-initial-steps",
@@ -88,7 +88,7 @@ def lab_state():
     trial = stochastic.Trial(beta2=(0.5,), seeds=1, eps=0.04, steps=3, tail=1)
     state = State()
     for g in (-1.0, 4.0, -1.0):
-        state, _ = step(ACPROP, PAPER, state, np.full((1, 1), g), trial.hyper)
+        state, _ = step(ACPROP_PAPER, PAPER, state, np.full((1, 1), g), trial.hyper)
     return trial, state
 
 
@@ -130,7 +130,7 @@ def exponents(P, delta, eps, beta1):
 def direction(beta2, eps):
     state, h, d = State(), Hyper(beta1=0.9, beta2=beta2, eps=eps, axis=()), 0.0
     for _ in range(1500):
-        state, d = step(ACPROP, PAPER, state, 2.0, h)
+        state, d = step(ACPROP_PAPER, PAPER, state, 2.0, h)
     return float(d)
 
 

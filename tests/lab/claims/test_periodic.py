@@ -115,7 +115,7 @@ def test_lemma_3_3_would_fail_for_a_synchronous_method(monkeypatch):
 
 
 def test_lemma_3_4_would_fail_the_other_way_round(monkeypatch):
-    turned = {"acprop": "adashift", "adashift": "acprop"}
+    turned = {"acprop-paper": "adashift", "adashift": "acprop-paper"}
     right = sparse.right
     monkeypatch.setattr(sparse, "right", lambda name: right(turned[name]))
     assert verify("lemma-3.4").verdict == "fails"

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from acprop import ranks
+from acprop import ranks, rule
 from acprop.bench.optimizers import settings as checks
 from acprop.bench.optimizers.entry import Cell, Entry, Grid
 from acprop.bench.optimizers.from_acprop import FROM_ACPROP
@@ -50,7 +50,13 @@ def resolved(name: str, settings: Mapping[str, Any] | None = None) -> Plain:
             raise ValueError(f"inner must be one of {', '.join(INNER)}, got {inner!r}")
         allowed = {**INNER[inner].defaults, **allowed}
         entry = replace(INNER[inner], name=f"{name} over {inner}")
-    return checks.check(entry, allowed, given)
+    checked = checks.check(entry, allowed, given)
+    if entry.name != "acprop":
+        return checked
+    # What it is by default may change; what a run was may not.
+    chosen = {k: checked[k] for k in ("average", "nesterov", "center", "delay")}
+    found = rule.choose(rule.convention(checked["convention"]), **chosen)
+    return {**checked, **{k: getattr(found, k) for k in chosen}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,9 @@ def check(entry: Entry, allowed: Mapping[str, Any], given: Mapping[str, Any]) ->
             )
     settings = {**allowed, **separate}
     for name, value in settings.items():
-        # None means "the method's own", where that is a default.
-        if name in _CHECKS and not (value is None and allowed[name] is None):
+        # Both mean "the method's own", where that is a default.
+        own = value == allowed[name] and value in (None, "convention")
+        if name in _CHECKS and not own:
             settings[name] = _CHECKS[name](name, value)
     _check_decay(entry, settings)
     return {k: v for k, v in settings.items() if k not in _LATER or v != _LATER[k]}
@@ -99,7 +100,7 @@ def _one_of(*known: str) -> Check:
     return partial(checks.one_of, known=known)
 
 
-# What is not here (convention, numerator, reduction, clip) our own classes check.
+# What is not here (convention, average, center, reduction, clip) our own classes check.
 _CHECKS: dict[str, Check] = {
     "lr": checks.positive,
     "final_lr": checks.positive,

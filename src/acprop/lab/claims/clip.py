@@ -29,7 +29,7 @@ from acprop.reference import Hyper
 from acprop.rule import GUARDED
 
 UNBOUND = replace(GUARDED, name="guarded, no bound", clip=None)
-ACPROP_METHOD = METHODS["acprop"]
+ACPROP_METHOD = METHODS["acprop-paper"]
 
 
 def _problems(kind: str, periods: tuple[int, ...]) -> list[Problem]:
@@ -134,7 +134,7 @@ def price() -> Finding:
     """The bound held fast where it stands at step t, all else in the limit."""
     shares: dict[str, list[float]] = {}
     for kind in ("dense", "sparse"):
-        by_step = right_drift(Variant("guarded, numerator g", GUARDED), kind)
+        by_step = right_drift(Variant("guarded, no average", GUARDED), kind)
         for i, beta1 in enumerate(BETA1):
             shares[f"{kind}, β1 = {beta1}"] = [
                 of_beta1[i] for of_beta1 in by_step.values()
@@ -144,7 +144,7 @@ def price() -> Finding:
             regions(
                 kind,
                 PERIODS[kind],
-                protocol("acprop", beta1=0.9, convention=GUARDED),
+                protocol("acprop-paper", beta1=0.9, convention=GUARDED),
             )[0]
         )
         for kind in ("dense", "sparse")
@@ -197,7 +197,7 @@ def theorem_clipped() -> Finding:
     shares: list[float] = []
     n_bound = 0
     for p in PROBLEMS.values():
-        for name in ("acprop", "adashift"):
+        for name in ("acprop-paper", "adashift"):
             c = natural_constants(p, method(name), eps=1.0, beta1=0.9)
             for eta, T in ((0.5, 1), (0.5, 20), (0.5, 300), (0.75, 300)):
                 h = WalkSettings(c.alpha0_limit, eta, T, clip="t**0.25")
@@ -207,7 +207,7 @@ def theorem_clipped() -> Finding:
                 right = theorem_41_clipped(c, alpha0=h.alpha0, eta=eta, T=T)
                 shares.append(float(above) / right)  # pyright: ignore[reportUnknownArgumentType]
                 n_bound += run.n_clipped
-    c = natural_constants(PROBLEMS["cosine-skewed"], method("acprop"), eps=1, beta1=0.9)
+    c = natural_constants(PROBLEMS["cosine-skewed"], method("acprop-paper"), eps=1, beta1=0.9)
     scaled = [
         theorem_41_clipped(c, alpha0=c.alpha0_limit, eta=0.5, T=T) * T**0.5
         for T in (10**2, 10**6)

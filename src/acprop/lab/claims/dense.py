@@ -20,7 +20,7 @@ from acprop.lab.problems import dense
 from acprop.rule import ADASHIFT, PAPER
 
 SYNC = ("adam", "rmsprop", "adabelief")
-ASYNC = ("acprop", "adashift")
+ASYNC = ("acprop-paper", "adashift")
 
 
 def lowest_drift(name: str, *, eps: float) -> tuple[float, int]:

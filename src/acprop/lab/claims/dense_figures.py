@@ -72,7 +72,7 @@ def area(beta1: float) -> Finding:
     """The paper prints neither the grid nor ε: ε = 1e-8, that of its curves."""
     shares: dict[str, float] = {}
     limit = 1.0
-    for names, convention in ((ASYNC, PAPER), (("acprop",), AUTHORS)):
+    for names, convention in ((ASYNC, PAPER), (("acprop-paper",), AUTHORS)):
         sweep = replace(protocol(*names, beta1=beta1, convention=convention), eps=1e-8)
         for r in regions("dense", PERIODS["dense"], sweep):
             finite, end = share(r)
@@ -90,7 +90,7 @@ def a_tiny_eps_is_late() -> Finding:
     """Algorithm 2 with the ε of the table of hyper-parameters."""
     shares = {
         beta1: share(
-            regions("dense", PERIODS["dense"], protocol("acprop", beta1=beta1))[0]
+            regions("dense", PERIODS["dense"], protocol("acprop-paper", beta1=beta1))[0]
         )
         for beta1 in (0.5, 0.7, 0.9)
     }
@@ -139,7 +139,7 @@ def periods_of_s_and_g() -> Finding:
     settings = [(P, b) for P in (5, 10, 20) for b in (0.5, 0.9)]
     for P, beta in settings:
         run = trajectory(
-            dense(P), METHODS["acprop"], beta1=beta, beta2=beta, alpha0=0.1, steps=4000
+            dense(P), METHODS["acprop-paper"], beta1=beta, beta2=beta, alpha0=0.1, steps=4000
         )
         # index t - 1 is step t; the last two whole periods, from kP on
         start = (4000 // P - 2) * P - 1
@@ -163,7 +163,7 @@ def the_first_step_decides() -> Finding:
             regions(
                 "dense",
                 PERIODS["dense"][::6],
-                protocol("acprop", beta1=0.9, kick=False, steps=steps),
+                protocol("acprop-paper", beta1=0.9, kick=False, steps=steps),
             )[0]
         )[0]
         for steps in (10_000, 1_000_000)

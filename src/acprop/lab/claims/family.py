@@ -7,7 +7,7 @@ from acprop.lab.methods import advance, method
 from acprop.reference import Hyper, State
 from acprop.rule import PAPER
 
-FAMILY = ("adam", "rmsprop", "adabelief", "adashift", "acprop")
+FAMILY = ("adam", "rmsprop", "adabelief", "adashift", "acprop-paper")
 
 
 def directions(name: str, gradients: np.ndarray, h: Hyper) -> np.ndarray:

@@ -9,7 +9,7 @@ from acprop.rule import PAPER, Convention
 # Fig. 1 names neither its periods nor its β2 ("a log grid"); these are ours.
 PERIODS = {"dense": tuple(range(3, 43)), "sparse": tuple(range(4, 44))}
 BETA2 = tuple(float(b) for b in 1 - np.geomspace(0.9, 1e-4, 40))
-COMPARED = ("adam", "rmsprop", "adabelief", "adashift", "acprop")
+COMPARED = ("adam", "rmsprop", "adabelief", "adashift", "acprop-paper")
 
 # For exact statements: small and large P, and β from 0.001 to 0.99999.
 WIDE_PERIODS = (3, 4, 5, 6, 7, 8, 10, 13, 20, 33, 50, 100, 200, 500, 1000)

@@ -16,7 +16,7 @@ from acprop.lab.methods import method
 from acprop.lab.nonconvex import PROBLEMS, problem
 
 ETAS = (0.501, 0.6, 0.75, 1.0)
-MEMBER = "acprop-momentum"
+MEMBER = "acprop-before"
 
 
 def as_printed() -> Finding:

@@ -17,7 +17,7 @@ from acprop.lab.steps import iterate
 from acprop.reference import Hyper, State
 
 ETAS = (0.501, 0.6, 0.75, 1.0)
-MEMBER = "acprop-momentum"
+MEMBER = "acprop-before"
 
 
 def lemma() -> Finding:

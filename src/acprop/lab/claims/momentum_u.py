@@ -66,7 +66,7 @@ def exact(kind: str, name: str) -> Signs:
 def keeps_the_drift() -> Finding:
     n = len(PERIODS) * len(BETA2)
     agree = {
-        kind: int(np.sum(simulated(kind, "m").right == exact(kind, "acprop")))
+        kind: int(np.sum(simulated(kind, "m").right == exact(kind, "acprop-paper")))
         for kind in ("dense", "sparse")
     }
     right = {kind: int(np.sum(simulated(kind, "m").right)) for kind in agree}

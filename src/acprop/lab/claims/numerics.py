@@ -21,7 +21,7 @@ from acprop.lab.steps import feed
 from acprop.reference import Hyper
 from acprop.rule import PAPER, Convention
 
-ACPROP = method("acprop")
+ACPROP_PAPER = method("acprop-paper")
 
 _NUMERICS = "Appendix C.1, centering does not suffer from numerical issues"
 _DENSE = "Appendix A.1, last sentence of the proof of Lemma 3.3"
@@ -35,7 +35,7 @@ def _first_steps(beta1: float) -> tuple[float, float]:
     rng = np.random.default_rng(0)
     h = Hyper(beta1=beta1, beta2=0.999, axis=())
     gradients = [0.99**t + rng.normal() for t in range(1001)]
-    steps = feed(ACPROP, PAPER, h, gradients)
+    steps = feed(ACPROP_PAPER, PAPER, h, gradients)
     seen = [abs(float(s.d) / g) for s, g in zip(steps, gradients, strict=True)]
     return seen[0], max(seen[1:])
 
@@ -57,7 +57,7 @@ def _zero() -> Finding:
     off = 0.0
     for beta1, beta2 in ((0.9, 0.999), (0.5, 0.9), (0.9, 0.5)):
         h = Hyper(beta1=beta1, beta2=beta2, axis=())
-        for step in feed(ACPROP, PAPER, h, [3.0] * 30):
+        for step in feed(ACPROP_PAPER, PAPER, h, [3.0] * 30):
             s = float(step.after.s)
             off = max(off, abs(s / (9 * constant(beta1, beta2, step.t)) - 1))
     late = constant(0.9, 0.999, 10_000)
@@ -74,7 +74,7 @@ def _direction(
 ) -> tuple[float, float]:
     """d_t/g_t after equal gradients, and once more when the gradient turns."""
     h = Hyper(beta1=0.9, beta2=beta2, eps=eps, axis=())
-    *_, last, turned = feed(ACPROP, convention, h, [*[2.0] * steps, -2.0])
+    *_, last, turned = feed(ACPROP_PAPER, convention, h, [*[2.0] * steps, -2.0])
     return float(last.d) / 2, float(turned.d) / -2
 
 

@@ -21,7 +21,7 @@ def _no_extreme_step() -> Finding:
     """By the authors' code, which made the figures; extreme: as far as the valley."""
     largest = {
         name: _descent(name, "authors").step_sizes.max(axis=0).tolist()
-        for name in ("acprop", "adabelief")
+        for name in ("acprop-paper", "adabelief")
     }
     worst = max(map(max, largest.values()))
     return Finding(
@@ -34,8 +34,8 @@ def _no_extreme_step() -> Finding:
 
 def _small_betas() -> Finding:
     # 3000 steps, where the bound is 7.4; at lr = 1e-2 the valley is reached long before
-    guard = descend("acprop", convention=GUARDED, steps=3000).step_sizes.max(axis=0)
-    wild = descend("acprop", beta1=0.5, beta2=0.25, steps=200).step_sizes.max()
+    guard = descend("acprop-paper", convention=GUARDED, steps=3000).step_sizes.max(axis=0)
+    wild = descend("acprop-paper", beta1=0.5, beta2=0.25, steps=200).step_sizes.max()
     guarded = float((guard / (1e-5, 1e-2)).max())
     return Finding(
         "holds" if wild > X0 and guarded < 7.41 else "fails",
@@ -50,7 +50,7 @@ def _large_at_the_start() -> Finding:
     grown: list[float] = []
     shrunk: list[float] = []
     adam = _descent("adam", "authors").step_sizes.max(axis=0)
-    for name in ("acprop", "adabelief"):
+    for name in ("acprop-paper", "adabelief"):
         run = _descent(name, "authors")
         for column, crossing in enumerate(run.crossings):
             if crossing is None:
@@ -67,7 +67,7 @@ def _large_at_the_start() -> Finding:
 
 
 def _large_at_the_valley() -> Finding:
-    run = descend("acprop", learning_rates=(3e-6, 1e-5))
+    run = descend("acprop-paper", learning_rates=(3e-6, 1e-5))
     longest = (run.step_sizes.max(axis=0) / largest_step(0.9, 0.999)).tolist()
     shares = dict(zip(run.learning_rates, longest, strict=True))
     ok = all(0.99 < share < 1.02 for share in shares.values())
@@ -81,7 +81,7 @@ def _large_at_the_valley() -> Finding:
 
 def _steps_decrease() -> Finding:
     shares: list[float] = []
-    for name in ("acprop", "adabelief"):
+    for name in ("acprop-paper", "adabelief"):
         sizes = _descent(name, "authors").step_sizes
         shares.extend((sizes[-100:].max(axis=0) / sizes.max(axis=0)).tolist())
     return Finding(
@@ -98,7 +98,7 @@ def _slope(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _smooth() -> Finding:
     """From the second step on: `zero-second-moment` has the first."""
-    largest = descend("acprop", convention=AUTHORS, gradient=_slope).step_sizes.max()
+    largest = descend("acprop-paper", convention=AUTHORS, gradient=_slope).step_sizes.max()
     return Finding(
         "holds" if largest < 1 else "fails",
         f"√(1 + x²) from 100 by the authors' code, whose first step is SGD's: the "

@@ -121,7 +121,7 @@ def _late_lower_bounds() -> Finding:
     rng, h = np.random.default_rng(0), Hyper(beta1=0.9, beta2=0.999, axis=())
     draws = rng.normal(_LATE.mu, _LATE.sigma, size=(2000, 256))
     least: dict[str, float] = {}
-    for name, optimizer in (("v", "adashift"), ("s", "acprop")):
+    for name, optimizer in (("v", "adashift"), ("s", "acprop-paper")):
         low = np.full(256, np.inf)
         for step in feed(method(optimizer), PAPER, h, draws):
             low = np.minimum(low, step.after.s)
@@ -150,14 +150,14 @@ def _late_means() -> Finding:
 def _drift_limit(beta1: float, change: float) -> float:
     h = Hyper(beta1=beta1, beta2=0.9, eps=0.0, axis=())
     gradients = (change * t for t in range(1, 1001))
-    return float(final_state(method("acprop"), PAPER, h, gradients).s)
+    return float(final_state(method("acprop-paper"), PAPER, h, gradients).s)
 
 
 def _spread_limit(sigma: float, change: float) -> float:
     """The mean of s over 4096 lanes: noise of spread σ on a gradient that changes."""
     rng, h = np.random.default_rng(0), Hyper(beta1=0.9, beta2=0.9, eps=0.0, axis=())
     gradients = (change * t + sigma * rng.standard_normal(4096) for t in range(1, 301))
-    return float(np.mean(final_state(method("acprop"), PAPER, h, gradients).s))  # pyright: ignore[reportUnknownArgumentType]
+    return float(np.mean(final_state(method("acprop-paper"), PAPER, h, gradients).s))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _two_aspects() -> Finding:

@@ -184,7 +184,7 @@ def _largest_s() -> tuple[float, float]:
         for g in [-1.0] * 400 + [float(P)]:
             gradient = np.full_like(state.s, g)
             state, _ = advance(
-                method("acprop"), trial.convention, state, gradient, trial.hyper
+                method("acprop-paper"), trial.convention, state, gradient, trial.hyper
             )
         top = max(float(one.s.max()) for one in (*seen, state)) / (P + 1) ** 2
         loose, sharp = max(loose, top), max(sharp, top / beta1**2)

@@ -29,7 +29,7 @@ def _curvature(name: str) -> float:
 
 def async_is_unbiased() -> Finding:
     """E[A_t·g_t | past] = A_t·E[g_t]: the step is linear in g_t."""
-    gaps = {name: _curvature(name) for name in (*ASYNC, "acprop-momentum")}
+    gaps = {name: _curvature(name) for name in (*ASYNC, "acprop-before")}
     return Finding(
         "holds" if max(gaps.values()) < 1e-14 else "fails",
         f"for g_t = -1 or 2 the mean step differs from the step of the mean by at most "
@@ -61,7 +61,7 @@ def lower_constant() -> Finding:
         * 2
         * p.M_g
         for p in PROBLEMS.values()
-        for name in ("acprop", "adashift")
+        for name in ("acprop-paper", "adashift")
         for eps in SMALL
     ]
     worst = max((2 * 0.9 * p.M_g + max(SMALL)) / (2 * p.M_g) for p in PROBLEMS.values())
@@ -77,7 +77,7 @@ def lower_constant() -> Finding:
 def _sharpest(beta1: float, eps: float) -> float:
     """The least A after a long stay at g = -1 and one g = 1, with β2 = 0."""
     gradients = [*[-1.0] * 400, 1.0, 1.0]
-    *_, last = feed(method("acprop"), SECTION_4, Hyper(beta1, 0.0, eps), gradients)
+    *_, last = feed(method("acprop-paper"), SECTION_4, Hyper(beta1, 0.0, eps), gradients)
     return float(last.d)
 
 
@@ -85,7 +85,7 @@ def lower_constant_sharp() -> Finding:
     """1/(2·β1·M_g + ε), met by runs and reached by one."""
     margins: list[float] = []
     for p in PROBLEMS.values():
-        for name in ("acprop", "adashift"):
+        for name in ("acprop-paper", "adashift"):
             for eps in (0.01, 1.0, 10.0):
                 c = natural_constants(p, method(name), eps=eps, beta1=0.9)
                 h = WalkSettings(eps**2, steps=100, eps=eps, beta2=0.5)
@@ -106,7 +106,7 @@ def upper_constant() -> Finding:
     tops = [
         eps * walk(p, method(name), WalkSettings(eps**2, steps=50, eps=eps)).A_max
         for p in PROBLEMS.values()
-        for name in ("acprop", "adashift")
+        for name in ("acprop-paper", "adashift")
         for eps in (0.01, 1.0)
     ]
     return Finding(
@@ -123,7 +123,7 @@ def _gain(mu: float) -> float:
     gradients = mu + np.where(rng.random(6000) < 0.5, -1.0, 1.0)
     v, s = (
         max(float(step.after.s) for step in feed(method(name), SECTION_4, h, gradients))
-        for name in ("adashift", "acprop")
+        for name in ("adashift", "acprop-paper")
     )
     return math.sqrt(v / s)
 

@@ -43,7 +43,7 @@ def right(name: str) -> np.ndarray:
 
 
 def centering_wins() -> Finding:
-    ours, theirs = right("acprop"), right("adashift")
+    ours, theirs = right("acprop-paper"), right("adashift")
     only_ours, only_theirs = int(np.sum(ours & ~theirs)), int(np.sum(theirs & ~ours))
     return Finding(
         "holds" if only_ours and not only_theirs else "fails",
@@ -90,7 +90,7 @@ def condition_is_the_drift() -> Finding:
             s, _ = ratios(P, beta1)
             value = drift(
                 sparse(P),
-                METHODS["acprop"],
+                METHODS["acprop-paper"],
                 PAPER,
                 beta1=beta1,
                 beta2=WIDE_BETA,

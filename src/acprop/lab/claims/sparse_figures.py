@@ -19,7 +19,7 @@ from acprop.rule import PAPER
 
 def area(beta1: float) -> Finding:
     found = regions(
-        "sparse", PERIODS["sparse"], protocol("acprop", "adashift", beta1=beta1)
+        "sparse", PERIODS["sparse"], protocol("acprop-paper", "adashift", beta1=beta1)
     )
     (ours, ours_limit), (theirs, theirs_limit) = map(share, found)
     return Finding(
@@ -31,7 +31,7 @@ def area(beta1: float) -> Finding:
 
 
 def early_convergence_is_luck() -> Finding:
-    sweep = protocol("acprop", "adashift", beta1=0.85)
+    sweep = protocol("acprop-paper", "adashift", beta1=0.85)
     soon = regions("sparse", PERIODS["sparse"], sweep)
     cells = [(r.optimizer, c) for r in soon for c in surprises(r)]
     rows = sorted({c.period for _, c in cells})
@@ -74,9 +74,9 @@ def much_larger() -> Finding:
                 ]
             )
         )
-        for name in ("acprop", "adashift")
+        for name in ("acprop-paper", "adashift")
     }
-    times = shares["acprop"] / shares["adashift"]
+    times = shares["acprop-paper"] / shares["adashift"]
     return Finding(
         "holds" if times > 1.5 else "fails",
         f"with P from 4 to 43, β1 = 0.9 and β2 spread evenly over (0, 1) ACProp drifts "

@@ -43,7 +43,7 @@ def corrected() -> Finding:
     """Every problem, both asynchronous members and SGD, at the largest α0 allowed."""
     shares: list[float] = []
     for p in PROBLEMS.values():
-        for name in ("acprop", "adashift", "sgd"):
+        for name in ("acprop-paper", "adashift", "sgd"):
             c = natural_constants(p, method(name), eps=1.0, beta1=0.9)
             for eta, T in ((0.5, 1), (0.5, 20), (0.5, 300), (0.75, 300)):
                 r = bound(
@@ -67,7 +67,7 @@ def corrected() -> Finding:
 
 def for_every_run() -> Finding:
     """g is 0 or twofold, a coin each step: tails for ever has probability 2^-T > 0."""
-    p, acprop, eps = problem("cosine-dropout"), method("acprop"), 10.0
+    p, acprop, eps = problem("cosine-dropout"), method("acprop-paper"), 10.0
     c = natural_constants(p, acprop, eps=eps, beta1=0.9)
     alpha0 = c.alpha0_limit
     T = next(

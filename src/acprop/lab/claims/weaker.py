@@ -27,7 +27,7 @@ def right_on_dense(name: str) -> np.ndarray:
 
 def weaker_than_others() -> Finding:
     """Than the synchronous methods on problem 1, than AdaShift on problem 2."""
-    ours = right_on_dense("acprop"), right("acprop")
+    ours = right_on_dense("acprop-paper"), right("acprop-paper")
     others = {
         "RMSProp": (0, right_on_dense("rmsprop")),
         "Adam": (0, right_on_dense("adam")),
@@ -49,8 +49,8 @@ def weaker_than_others() -> Finding:
 def against_its_twin() -> Finding:
     """Centered RMSProp differs from ACProp in the delay and in nothing else."""
     pairs = {
-        "problem 1": (right_on_dense("acprop"), right_on_dense("rmsprop-centered")),
-        "problem 2": (right("acprop"), right("rmsprop-centered")),
+        "problem 1": (right_on_dense("acprop-paper"), right_on_dense("rmsprop-centered")),
+        "problem 2": (right("acprop-paper"), right("rmsprop-centered")),
     }
     shares = {k: (float(a.mean()), float(b.mean())) for k, (a, b) in pairs.items()}
     alone = {
@@ -70,12 +70,12 @@ def against_its_twin() -> Finding:
 
 
 def sync_with_momentum_on_sparse() -> Finding:
-    names = ("acprop", "adashift", "rmsprop", "adam", "adabelief", "amsgrad")
+    names = ("acprop-paper", "adashift", "rmsprop", "adam", "adabelief", "amsgrad")
     shares = {name: float(np.mean(right(name))) for name in names}
     least = min(shares[k] for k in ("adam", "adabelief", "amsgrad"))
     listed = ", ".join(f"{k} {v:.1%}" for k, v in shares.items())
     return Finding(
-        "holds" if least > shares["acprop"] else "fails",
+        "holds" if least > shares["acprop-paper"] else "fails",
         f"right drift on {CELLS} cells of problem 2: {listed}",
         shares,
     )

@@ -15,7 +15,9 @@ from acprop.lab.methods import Method
 from acprop.lab.problems import PERIODIC, periodic
 from acprop.rule import (
     ACPROP,
-    ACPROP_MOMENTUM,
+    ACPROP_AFTER,
+    ACPROP_BEFORE,
+    ACPROP_PAPER,
     ADAM,
     ADASHIFT,
     AUTHORS,
@@ -36,27 +38,28 @@ STEPS = {"10⁴": 1e4, "10⁶": 1e6, "limit": inf}
 
 
 class Variant(NamedTuple):
-    """One row: a convention with its clip, a rule, a momentum."""
+    """One row: a convention with its clip, and a rule."""
 
     name: str
     convention: Convention
-    rule: Rule = ACPROP
-    momentum: float = 0.0
+    rule: Rule = ACPROP_PAPER
 
     @property
     def method(self) -> Method:
         """What the laboratory runs."""
-        return Method(self.name, self.rule, momentum=self.momentum)
+        return Method(self.name, self.rule)
 
 
 VARIANTS = (
-    Variant("guarded", GUARDED, ACPROP_MOMENTUM),
-    Variant("guarded, numerator g", GUARDED),
-    Variant("guarded, momentum of u", GUARDED, momentum=0.9),
+    Variant("guarded (default)", GUARDED, ACPROP),
+    Variant("guarded, without nesterov", GUARDED, replace(ACPROP, nesterov=False)),
+    Variant("guarded, average after, center m", GUARDED, ACPROP_AFTER),
+    Variant("guarded, average before", GUARDED, ACPROP_BEFORE),
+    Variant("guarded, no average", GUARDED),
     Variant("guarded AdaShift", GUARDED, ADASHIFT),
-    Variant("numerator g, clip 1", replace(GUARDED, clip=1.0)),
-    Variant("numerator g, clip 10", replace(GUARDED, clip=10.0)),
-    Variant("numerator g, ε = 1e-8", replace(GUARDED, eps=1e-8)),
+    Variant("no average, clip 1", replace(GUARDED, clip=1.0)),
+    Variant("no average, clip 10", replace(GUARDED, clip=10.0)),
+    Variant("no average, ε = 1e-8", replace(GUARDED, eps=1e-8)),
     Variant("paper, clip t^¼", replace(PAPER, clip="t**0.25")),
     Variant("authors, clip t^¼", replace(AUTHORS, clip="t**0.25")),
     Variant("paper", PAPER),
@@ -86,7 +89,6 @@ def measure(variant: Variant) -> Plain:
         "settings": {
             "convention": asdict(convention),
             "rule": asdict(variant.rule),
-            "momentum": variant.momentum,
         },
         "worst_step": {
             name: worst_step(method, convention, hazard)

@@ -36,8 +36,8 @@ def _pays(item: ParamWithState, h: StepOptions) -> bool:
 
 
 def _advance(item: ParamWithState, h: StepOptions) -> None:
-    t = step_number(item.step, item.exp_avg, h)
-    c = scalars(h, t, item.exp_avg.dtype)
+    t = step_number(item.step, item.exp_avg_sq, h)
+    c = scalars(h, t, item.exp_avg_sq.dtype)
     for block in _blocks(item):
         x, g, memory = loop.read(block, h)
         x, memory = loop.move(x, memory, [g], h, c)

@@ -62,15 +62,15 @@ def _update(items: list[ParamWithState], h: StepOptions) -> None:
     gs = list(gs)
     window = [*_past(items), gs]
     cs = [
-        scalars(h, step_number(item.step, item.exp_avg, h), item.exp_avg.dtype)
+        scalars(h, step_number(item.step, item.exp_avg_sq, h), item.exp_avg_sq.dtype)
         for item in items
     ]
     if h.rule.delay == 0:
-        _observe(items, gs, h, [h.eps] * len(items))
+        _observe(items, gs, None, h, [h.eps] * len(items))
         _descend(items, xs, window, h, cs)
     else:
-        _descend(items, xs, window, h, cs)
-        _observe(items, window[0], h, [c.eps_fed for c in cs])
+        expected = _descend(items, xs, window, h, cs)
+        _observe(items, window[0], expected, h, [c.eps_fed for c in cs])
         for i, item in enumerate(items):
             if item.past is not None:
                 item.past.copy_(torch.stack([gs[i] for gs in window[1:]]))
@@ -86,25 +86,33 @@ def _past(items: list[ParamWithState]) -> list[Tensors]:
 
 
 def _observe(
-    items: list[ParamWithState], gs: Tensors, h: StepOptions, eps_fed: list[Scalar]
+    items: list[ParamWithState],
+    gs: Tensors,
+    expected: Tensors | None,
+    h: StepOptions,
+    eps_fed: list[Scalar],
 ) -> None:
-    """Let every m and s hear of one gradient."""
-    ms = [item.exp_avg for item in items]
+    """Let every m and s learn of one gradient."""
+    ms = _present([item.exp_avg for item in items])
     ss = [item.exp_avg_sq for item in items]
+    on_m = h.rule.center == "m"
     rs: Sequence[Tensor] = gs
-    if h.rule.centered and h.convention.residual == "previous":
+    if on_m and h.convention.residual == "previous":
         rs = torch._foreach_sub(gs, ms)
-    torch._foreach_mul_(ms, h.beta1)
-    torch._foreach_add_(ms, gs, alpha=1 - h.beta1)
-    if h.rule.centered and h.convention.residual == "current":
+    if ms:
+        torch._foreach_mul_(ms, h.beta1)
+        torch._foreach_add_(ms, gs, alpha=1 - h.beta1)
+    if on_m and h.convention.residual == "current":
         rs = torch._foreach_sub(gs, ms)
+    if expected is not None:
+        rs = torch._foreach_sub(gs, expected)
     torch._foreach_mul_(ss, h.beta2)
     if h.rule.reduction is None:
-        torch._foreach_addcmul_(ss, rs, rs, value=1 - h.beta2)
+        torch._foreach_addcmul_(ss, rs, rs, value=h.gain)
     else:
         for s, r in zip(ss, rs, strict=True):
             r2 = (r * r).amax() if h.rule.reduction == "max" else (r * r).mean()
-            s.add_((1 - h.beta2) * whole(r2))
+            s.add_(h.gain * whole(r2))
     if h.convention.eps_placement == "accumulated":
         _add(ss, eps_fed)
 
@@ -115,10 +123,13 @@ def _descend(
     window: list[Tensors],
     h: StepOptions,
     cs: list[Scalars],
-) -> None:
-    """Divide the numerators by the roots of what s has seen so far, and move x."""
+) -> Tensors | None:
+    """Divide by the roots of what s has seen so far, and move x.
+
+    Return the gradients that the averages implied, if s is centered on these.
+    """
     ss = [item.exp_avg_sq for item in items]
-    tops = [item.max_exp_avg_sq for item in items if item.max_exp_avg_sq is not None]
+    tops = _present([item.max_exp_avg_sq for item in items])
     if tops and h.convention.amsgrad == "raw":
         torch._foreach_maximum_(tops, ss)
         ss = tops
@@ -136,18 +147,36 @@ def _descend(
     if h.convention.first_step == "sgd":
         us = [where(c.unseen, n, u) for c, n, u in zip(cs, numerators, us, strict=True)]
     us = _clip(us, [c.bound for c in cs])
-    Ms = [item.momentum_buffer for item in items if item.momentum_buffer is not None]
-    if Ms:
-        torch._foreach_mul_(Ms, h.momentum)
-        torch._foreach_add_(Ms, us, alpha=1 - h.momentum)
-        us = Ms
+    expected, ds = _averaged(items, us, roots, h)
     if isinstance(h.lr, Tensor):
-        torch._foreach_sub_(xs, torch._foreach_mul(us, h.lr))
+        torch._foreach_sub_(xs, torch._foreach_mul(ds, h.lr))
     else:
-        torch._foreach_add_(xs, us, alpha=-h.lr)
+        torch._foreach_add_(xs, ds, alpha=-h.lr)
     if h.constraint is not None:
         for x, root in zip(xs, roots, strict=True):
             x.copy_(h.constraint.project(x, root))
+    return expected
+
+
+def _averaged(
+    items: list[ParamWithState], us: Tensors, roots: Tensors, h: StepOptions
+) -> tuple[Tensors | None, Tensors]:
+    """What the averages so far implied, and the directions: the averages with u."""
+    Ms = _present([item.momentum_buffer for item in items])
+    if not Ms:
+        return None, us
+    expected = None
+    if h.rule.center == "average":
+        expected = list(torch._foreach_clamp_max(Ms, 1.0))
+        torch._foreach_clamp_min_(expected, -1.0)
+        torch._foreach_mul_(expected, roots)
+    torch._foreach_mul_(Ms, h.beta1)
+    torch._foreach_add_(Ms, us, alpha=1 - h.beta1)
+    if not h.rule.nesterov:
+        return expected, Ms
+    ds = list(torch._foreach_mul(Ms, h.beta1))
+    torch._foreach_add_(ds, us, alpha=1 - h.beta1)
+    return expected, ds
 
 
 def _numerators(
@@ -157,20 +186,26 @@ def _numerators(
     means: list[Scalar],
 ) -> Tensors:
     """m_t, or the mean over the window, of every tensor."""
-    ms = [item.exp_avg for item in items]
-    if h.rule.delay == 0:
-        sums = ms if h.rule.numerator == "m" else window[-1]
-    elif h.rule.numerator == "m":  # m has not heard of the window yet
-        sums = ms
-        for gs in window:
+    if h.rule.average == "before":
+        sums: Sequence[Tensor] = _present([item.exp_avg for item in items])
+        # With a delay m does not know the window yet.
+        ahead = [*(window if h.rule.delay else []), *window[-1:] * h.rule.nesterov]
+        for gs in ahead:
             sums = torch._foreach_mul(sums, h.beta1)
             torch._foreach_add_(sums, gs, alpha=1 - h.beta1)
+    elif h.rule.delay == 0:
+        sums = window[-1]
     else:
         sums = window[0]
         for gs in window[1:]:
             sums = torch._foreach_mul(sums, h.beta1)
             torch._foreach_add_(sums, gs)
     return list(sums) if _all_one(means) else _multiply(sums, means)
+
+
+def _present(tensors: Sequence[Tensor | None]) -> Tensors:
+    """All of them, or none: the tensors of a group keep the same state."""
+    return [tensor for tensor in tensors if tensor is not None]
 
 
 def _clip(us: Tensors, bounds: list[Scalar | None]) -> Tensors:

@@ -39,7 +39,7 @@ def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
 class Memory(NamedTuple):
     """What a tensor remembers of its gradients, in the letters of the reference."""
 
-    m: Tensor
+    m: Tensor | None
     s: Tensor
     top: Tensor | None
     M: Tensor | None
@@ -47,11 +47,11 @@ class Memory(NamedTuple):
 
 def advance(item: ParamWithState, h: StepOptions) -> None:
     """Move one parameter; its step counter has been advanced."""
-    t = step_number(item.step, item.exp_avg, h)
+    t = step_number(item.step, item.exp_avg_sq, h)
     x, g, memory = read(item, h)
     past = [] if item.past is None else list(item.past.clone().unbind())
     window = [*past, g]
-    x, memory = move(x, memory, window, h, scalars(h, t, item.exp_avg.dtype))
+    x, memory = move(x, memory, window, h, scalars(h, t, item.exp_avg_sq.dtype))
     write(item, x, memory)
     if item.past is not None:
         item.past.copy_(torch.stack(window[1:]))
@@ -80,7 +80,8 @@ def read(item: ParamWithState, h: StepOptions) -> tuple[Tensor, Tensor, Memory]:
 def write(item: ParamWithState, x: Tensor, memory: Memory) -> None:
     """The way back of `read`."""
     write_param(item, x)
-    item.exp_avg.copy_(memory.m)
+    if item.exp_avg is not None and memory.m is not None:
+        item.exp_avg.copy_(memory.m)
     item.exp_avg_sq.copy_(memory.s)
     if item.max_exp_avg_sq is not None and memory.top is not None:
         item.max_exp_avg_sq.copy_(memory.top)
@@ -91,28 +92,38 @@ def write(item: ParamWithState, x: Tensor, memory: Memory) -> None:
 def move(
     x: Tensor, memory: Memory, window: list[Tensor], h: StepOptions, c: Scalars
 ) -> tuple[Tensor, Memory]:
-    """Take the step, and let m and s hear of the oldest gradient of the window.
+    """Take the step, and let m and s learn of the oldest gradient of the window.
 
-    Asynchronous means: divide by s before s has heard of this gradient. The order of
-    the two calls is the whole difference between ACProp and AdaBelief.
+    Asynchronous means: divide by s before s knows this gradient. The order of the two
+    calls is the difference between ACProp and its synchronous twins.
     """
     if h.rule.delay == 0:
-        memory = _observe(memory, window[0], h, h.eps)
-        return _descend(x, memory, window, h, c)
-    x, memory = _descend(x, memory, window, h, c)
-    return x, _observe(memory, window[0], h, c.eps_fed)
+        memory = _observe(memory, window[0], None, h, h.eps)
+        x, memory, _ = _descend(x, memory, window, h, c)
+        return x, memory
+    x, moved, denominator = _descend(x, memory, window, h, c)
+    expected = None
+    if h.rule.center == "average" and memory.M is not None:
+        # Within ±1: an average of large steps must not make s feed on itself.
+        expected = denominator * memory.M.clamp(-1, 1)
+    return x, _observe(moved, window[0], expected, h, c.eps_fed)
 
 
-def _observe(memory: Memory, g: Tensor, h: StepOptions, eps_fed: Scalar) -> Memory:
-    """Let m and s hear of one gradient."""
-    m = h.beta1 * memory.m + (1 - h.beta1) * g
-    r = g
-    if h.rule.centered:
+def _observe(
+    memory: Memory, g: Tensor, expected: Tensor | None, h: StepOptions, eps_fed: Scalar
+) -> Memory:
+    """Let m and s learn of one gradient; `expected` is what the average implied."""
+    m, r = memory.m, g
+    if memory.m is not None:
+        m = h.beta1 * memory.m + (1 - h.beta1) * g
+    if h.rule.center == "m":
         r = g - (m if h.convention.residual == "current" else memory.m)
+    if expected is not None:
+        r = g - expected
     r2 = r * r
     if h.rule.reduction is not None:
         r2 = whole(r2.amax() if h.rule.reduction == "max" else r2.mean())
-    s = h.beta2 * memory.s + (1 - h.beta2) * r2
+    s = h.beta2 * memory.s + h.gain * r2
     if h.convention.eps_placement == "accumulated":
         s = s + eps_fed
     return memory._replace(m=m, s=s)
@@ -120,8 +131,11 @@ def _observe(memory: Memory, g: Tensor, h: StepOptions, eps_fed: Scalar) -> Memo
 
 def _descend(
     x: Tensor, memory: Memory, window: list[Tensor], h: StepOptions, c: Scalars
-) -> tuple[Tensor, Memory]:
-    """Divide the numerator by the root of what s has seen so far, and move x."""
+) -> tuple[Tensor, Memory, Tensor]:
+    """Divide by the root of what s has seen so far, and move x.
+
+    The denominator is returned too.
+    """
     s, top = memory.s, memory.top
     if top is not None and h.convention.amsgrad == "raw":
         s = top = torch.maximum(top, s)
@@ -136,13 +150,16 @@ def _descend(
     if h.convention.first_step == "sgd":
         u = where(c.unseen, numerator, u)
     u = clamp(u, c.bound)
+    d = u
     if memory.M is not None:
-        u = h.momentum * memory.M + (1 - h.momentum) * u
-        memory = memory._replace(M=u)
-    x = x - h.lr * u
+        d = h.beta1 * memory.M + (1 - h.beta1) * u
+        memory = memory._replace(M=d)
+        if h.rule.nesterov:
+            d = h.beta1 * d + (1 - h.beta1) * u
+    x = x - h.lr * d
     if h.constraint is not None:
         x = h.constraint.project(x, denominator)
-    return x, memory._replace(top=top)
+    return x, memory._replace(top=top), denominator
 
 
 def _root(radicand: Tensor, h: StepOptions) -> Tensor:
@@ -153,14 +170,18 @@ def _root(radicand: Tensor, h: StepOptions) -> Tensor:
     return torch.where(seen, torch.where(seen, radicand, 1.0).sqrt(), 0.0)
 
 
-def _numerator(m: Tensor, window: list[Tensor], h: StepOptions) -> Tensor:
+def _numerator(m: Tensor | None, window: list[Tensor], h: StepOptions) -> Tensor:
     """The weighted sum of gradients that `mean` divides: m_t, or over the window."""
-    if h.rule.delay == 0:
-        return m if h.rule.numerator == "m" else window[-1]
-    if h.rule.numerator == "m":  # m has not heard of the window yet
-        for g in window:
-            m = h.beta1 * m + (1 - h.beta1) * g
+    if h.rule.average == "before":
+        assert m is not None  # `Rule.keeps_m`
+        if h.rule.delay > 0:  # m does not know the window yet
+            for g in window:
+                m = h.beta1 * m + (1 - h.beta1) * g
+        if h.rule.nesterov:
+            m = h.beta1 * m + (1 - h.beta1) * window[-1]
         return m
+    if h.rule.delay == 0:
+        return window[-1]
     total = window[0]
     for g in window[1:]:
         total = h.beta1 * total + g

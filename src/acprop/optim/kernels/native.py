@@ -25,6 +25,7 @@ from acprop.optim.params import (
     wide_dtype,
 )
 from acprop.optim.step_options import StepOptions, step_options_of
+from acprop.rule import AVERAGES, CENTERS
 
 State = Mapping[Tensor, dict[str, Any]]
 _DTYPE = attrgetter("dtype")
@@ -52,7 +53,7 @@ def obstacle(item: ParamWithState) -> str | None:
     if param.device.type != "cpu" or not is_plain(item):
         kinds = f"{type(param).__name__} on {param.device}, {type(grad).__name__}"
         return f"it needs plain tensors on the CPU, got {kinds}"
-    if item.exp_avg_scale is not None:
+    if item.mean_scale is not None:
         return "it needs state as numbers, got 8-bit codes"
     if item.seed is not None:
         return "it rounds to the nearest, got stochastic_rounding"
@@ -287,12 +288,12 @@ def _arguments(
         eps=max(h.eps_inside(wide), h.eps_outside(wide)),
         weight_decay=h.weight_decay,
         clip=h.clip if isinstance(h.clip, int | float) else 0.0,
-        momentum=h.momentum,
         dtype=_CODES[dtype],
         step_is_double=step_is_double,
-        centered=h.rule.centered,
+        average=AVERAGES.index(h.rule.average),
+        center=CENTERS.index(h.rule.center),
+        nesterov=h.rule.nesterov,
         delay=h.rule.delay,
-        numerator_m=h.rule.numerator == "m",
         residual_previous=c.residual == "previous",
         eps_placement=native.EPS_PLACEMENTS[c.eps_placement],
         bias_correction=c.bias_correction,

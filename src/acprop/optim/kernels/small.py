@@ -37,21 +37,26 @@ def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
 
 
 def _advance(item: ParamWithState, h: StepOptions) -> None:
-    assert item.exp_avg_scale is not None
+    assert item.mean_scale is not None
     assert item.exp_avg_sq_scale is not None
     assert item.stream is not None
-    dtype = item.exp_avg_scale.dtype
-    c = scalars(h, step_number(item.step, item.exp_avg_scale, h), dtype)
+    dtype = item.mean_scale.dtype
+    c = scalars(h, step_number(item.step, item.mean_scale, h), dtype)
+    mean = "exp_avg" if h.rule.keeps_m else "momentum_buffer"
     key = dither.key(item.step, item.stream)
     for part in _parts(item):
-        m = Codes(part.exp_avg, part.exp_avg_scale)  # type: ignore[arg-type]
+        m = Codes(getattr(part, mean), part.mean_scale)  # type: ignore[arg-type]
         s = Codes(part.exp_avg_sq, part.exp_avg_sq_scale)  # type: ignore[arg-type]
-        wide = part._replace(exp_avg=decode_mean(m), exp_avg_sq=decode_surprise(s))
+        wide = part._replace(
+            **{mean: decode_mean(m), "exp_avg_sq": decode_surprise(s)}
+        )
         x, g, memory = loop.read(wide, h)
         x, memory = loop.move(x, memory, [g], h, c)
         loop.write(wide, x, memory)
-        drawn = dither.bits(memory.m, key, part.offset)
-        _store(m, encode_mean(memory.m, drawn))
+        new = memory.m if h.rule.keeps_m else memory.M
+        assert new is not None
+        drawn = dither.bits(new, key, part.offset)
+        _store(m, encode_mean(new, drawn))
         _store(s, encode_surprise(memory.s, drawn))
 
 
