@@ -27,7 +27,16 @@ from acprop.lab.methods import METHODS, Method, advance
 from acprop.lab.problems import dense, sparse
 from acprop.lab.simulate import trajectory
 from acprop.reference import Hyper, State, step
-from acprop.rule import ACPROP_PAPER, ADAM, ADASHIFT, AUTHORS, GUARDED, PAPER, TORCH, Rule
+from acprop.rule import (
+    ACPROP_PAPER,
+    ADAM,
+    ADASHIFT,
+    AUTHORS,
+    GUARDED,
+    PAPER,
+    TORCH,
+    Rule,
+)
 
 ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src/acprop"
@@ -109,7 +118,9 @@ def _():
 )
 def _():
     by_hand = [*seconds(GS**2)[1:], *seconds((GS - means()[1:]) ** 2)[1:]]
-    return by_hand, [s.s for rule in (ADASHIFT, ACPROP_PAPER) for s in run(rule, PAPER)[0]]
+    return by_hand, [
+        s.s for rule in (ADASHIFT, ACPROP_PAPER) for s in run(rule, PAPER)[0]
+    ]
 
 
 class Slope:
@@ -639,7 +650,9 @@ def _():
         s = limits(dense(P), b1, b2).s
         first, others = P / sqrt(s[0]), np.sum(1 / np.sqrt(s[1:]))
         by_hand += [(first - others) / (first + others), True]
-        share = drift(dense(P), METHODS["acprop-paper"], PAPER, beta1=b1, beta2=b2, eps=0.0)
+        share = drift(
+            dense(P), METHODS["acprop-paper"], PAPER, beta1=b1, beta2=b2, eps=0.0
+        )
         by_code += [share, share * (first + others) >= (1 - 1e-9) / sqrt(s[0])]
     return by_hand, by_code
 
@@ -665,7 +678,9 @@ def _():
     ratio = [float(s[0] - s[-3]) for s in log_s]
     signs = [r < 2 * log(P / 2) for r, (P, _) in zip(ratio, SIGNS, strict=True)]
     s = limits(sparse(7), B1, 0.3).s
-    share = drift(sparse(7), METHODS["acprop-paper"], PAPER, beta1=B1, beta2=0.3, eps=0.0)
+    share = drift(
+        sparse(7), METHODS["acprop-paper"], PAPER, beta1=B1, beta2=0.3, eps=0.0
+    )
     left, right = 7 / 2 / sqrt(s[0]), 1 / sqrt(s[-3])
     assert {True, False} == set(signs)
     by_hand = [*signs, (left - right) / (left + right)]
