@@ -109,7 +109,7 @@ def test_algorithm_2_as_printed_is_the_paper_convention():
 
 def test_the_default_is_what_its_docstring_prints():
     """docs/guard.md and `help(acprop.ACProp)`, line by line."""
-    gs = np.random.default_rng(0).normal(size=(50, 4)) + 0.3
+    gs = np.random.default_rng(0).normal(size=(50, 4)) + 1.5
     beta1, beta2, M, s, ds = 0.9, 0.999, np.zeros(4), np.zeros(4), []
     for t, g in enumerate(gs, 1):
         d = np.sqrt(s / (1 - beta2 ** (t - 1)) if t > 1 else s) + 1e-30
@@ -540,7 +540,7 @@ UNAVERAGED = [r for r in RULES if r.average is None]
 def test_averaging_after_is_a_running_mean_of_the_directions(
     convention, nesterov, method, gs, beta1
 ):
-    """M = β1·M + (1 - β1)·u from M = 0; ahead, once more. m and s know nothing of it."""
+    """M = β1·M + (1 - β1)·u from M = 0, ahead once more; m and s do not know it."""
     h = Hyper(beta1, eps=1e-3)
     state, us = run(method, convention, gs, h)
     averaging = replace(method, average="after", nesterov=nesterov)
@@ -569,7 +569,7 @@ def test_a_look_ahead_before_dividing_is_the_step_after_the_next_gradient(beta1)
 
 @pytest.mark.parametrize(("beta1", "variance"), [(0.9, 1.0), (0.5, 0.97), (0.0, 0.705)])
 def test_in_pure_noise_s_estimates_the_variance(beta1, variance):
-    """(1 + β1)/2 undoes the variance of the average; where it often exceeds ±1, less."""
+    """(1 + β1)/2 undoes the variance of the average; less where M often exceeds ±1."""
     gs = np.random.default_rng(0).normal(size=(6000, 200))
     state, seen = State(), []
     for t, g in enumerate(gs):

@@ -127,8 +127,8 @@ def test_a_value_survives_pickle_and_its_own_repr(value):
         (
             {"center": "average"},
             ValueError,
-            "center must be None or \"m\" with average=None and delay=1, got 'average'; "
-            'it needs average="after" and delay=1',
+            'center must be None or "m" with average=None and delay=1, got '
+            "'average'; it needs average=\"after\" and delay=1",
         ),
         (
             {"average": "before", "center": "average"},

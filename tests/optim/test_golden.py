@@ -27,8 +27,8 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 FAMILY = json.loads((GOLDEN / "family.json").read_text())
 AUTHORS = json.loads((GOLDEN / "authors.json").read_text())["cases"]
 
-# Of x, m, s and M, relative to max(1, |value|). A half-precision parameter counts with its
-# compensation. float16 holds the gradients exactly; bfloat16 rounds them to 8 bits,
+# Of x, m, s and M, relative to max(1, |value|). A half-precision parameter counts with
+# its compensation. float16 holds the gradients exactly; bfloat16 rounds them to 8 bits,
 # which s squares.
 TOLERANCE = {
     torch.float64: 1e-14,
