@@ -7,18 +7,19 @@ import pytest
 
 from acprop.lab.claims import (
     CLAIMS,
+    averaging,
     clip,
     dense,
     dense_figures,
     family,
     find,
     forms,
-    momentum_u,
     sparse,
     sparse_figures,
     verify,
     weaker,
 )
+from acprop.lab.methods import METHODS, Method
 from acprop.lab.problems import periodic
 from acprop.rule import GUARDED
 
@@ -67,8 +68,10 @@ EXPECTED = {
     "clip-price": "holds",
     "clip-bias": "holds",
     "theorem-4.1-clipped": "holds",
-    "momentum-u-keeps-the-drift": "holds",
-    "momentum-u-own-centering": "holds",
+    "default-promise": "holds",
+    "default-on-the-planes": "holds",
+    "default-needs-the-limit-of-one": "holds",
+    "average-after-keeps-the-drift": "holds",
     "dense-m": "holds",
     "dense-m-finite": "fails",
     "dense-s": "fails",
@@ -82,7 +85,7 @@ EXPECTED = {
 
 def test_the_table_names_every_claim_of_these_files():
     figures = dense_figures, sparse, sparse_figures
-    parts = (family, dense, *figures, weaker, clip, momentum_u, forms)
+    parts = (family, dense, *figures, weaker, clip, averaging, forms)
     named = [c.name for part in parts for c in part.CLAIMS]
     assert named == list(EXPECTED)
 
@@ -163,11 +166,44 @@ def test_a_smaller_right_side_would_be_too_small(monkeypatch):
     assert verify("theorem-4.1-clipped").verdict == "fails"
 
 
-def test_momentum_would_not_keep_the_drift_with_the_other_centering(monkeypatch):
-    run = momentum_u.simulated
-    monkeypatch.setattr(momentum_u, "simulated", lambda kind, _: run(kind, "M"))
-    assert verify("momentum-u-keeps-the-drift").verdict == "fails"
-    assert verify("momentum-u-own-centering").verdict == "fails"
+def test_the_promise_would_fail_if_the_default_averaged_first(monkeypatch):
+    """As it did in the second edition."""
+    before = METHODS["acprop-before"].rule
+    monkeypatch.setattr(averaging, "choose", lambda _: before)
+    monkeypatch.setitem(METHODS, "acprop", Method("acprop", before))
+    monkeypatch.setattr(averaging, "PERIODS", (20,))
+    monkeypatch.setattr(averaging, "HORIZONS", (400, 1600))
+    averaging.right.cache_clear()
+    found = verify("default-promise")
+    averaging.right.cache_clear()
+    averaging.stall.cache_clear()
+    assert found.verdict == "fails"
+    assert found.numbers["bias"] > 0.01
+    assert found.numbers["lost"]
+
+
+def test_the_promise_is_about_what_the_library_does(monkeypatch):
+    other = Method("acprop", METHODS["acprop-after"].rule)
+    monkeypatch.setitem(METHODS, "acprop", other)
+    monkeypatch.setattr(averaging, "right", lambda *_: np.ones((1, 1, 1), bool))
+    monkeypatch.setattr(
+        averaging,
+        "stall",
+        lambda m: averaging.Stall(1, 0.1 if m.name == "acprop" else 1),
+    )
+    assert verify("default-promise").verdict == "fails"
+    monkeypatch.setitem(METHODS, "acprop", averaging.default())
+    assert verify("default-promise").verdict == "holds"
+
+
+def test_an_average_before_would_not_keep_the_drift(monkeypatch):
+    monkeypatch.setitem(METHODS, "acprop-after", METHODS["acprop-before"])
+    assert verify("average-after-keeps-the-drift").verdict == "fails"
+
+
+def test_without_the_limit_nothing_would_be_left_to_show(monkeypatch):
+    monkeypatch.setattr(averaging, "overflows", lambda *_: 3)
+    assert verify("default-needs-the-limit-of-one").verdict == "fails"
 
 
 def test_the_twin_would_gain_nothing_if_it_were_asynchronous_too(monkeypatch):

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from acprop.lab.claims import (
+    averaging,
     clip,
     dense,
     dense_figures,
     family,
     forms,
-    momentum_u,
     numerics,
     rates,
     sparse,
@@ -29,7 +29,7 @@ CLAIMS: dict[str, Claim] = {
         sparse_figures,
         weaker,
         clip,
-        momentum_u,
+        averaging,
         forms,
         rates,
         numerics,
