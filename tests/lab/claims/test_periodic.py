@@ -8,6 +8,7 @@ import pytest
 from acprop.lab.claims import (
     CLAIMS,
     averaging,
+    calibration,
     clip,
     dense,
     dense_figures,
@@ -68,6 +69,7 @@ EXPECTED = {
     "clip-price": "holds",
     "clip-bias": "holds",
     "theorem-4.1-clipped": "holds",
+    "default-step-size": "holds",
     "default-promise": "holds",
     "default-on-the-planes": "holds",
     "default-needs-the-limit-of-one": "holds",
@@ -85,7 +87,8 @@ EXPECTED = {
 
 def test_the_table_names_every_claim_of_these_files():
     figures = dense_figures, sparse, sparse_figures
-    parts = (family, dense, *figures, weaker, clip, averaging, forms)
+    ours = clip, calibration, averaging
+    parts = (family, dense, *figures, weaker, *ours, forms)
     named = [c.name for part in parts for c in part.CLAIMS]
     assert named == list(EXPECTED)
 

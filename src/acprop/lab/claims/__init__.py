@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from acprop.lab.claims import (
     averaging,
+    calibration,
     clip,
     dense,
     dense_figures,
@@ -30,6 +31,7 @@ CLAIMS: dict[str, Claim] = {
         weaker,
         clip,
         averaging,
+        calibration,
         forms,
         rates,
         numerics,
