@@ -144,7 +144,9 @@ def test_formula_centering_cap():
     np.testing.assert_allclose(cap, 15.51, rtol=1e-3)
 
 
-@pytest.mark.parametrize(("name", "reach"), [("acprop-paper", 2 * 0.8), ("adashift", 1.0)])
+@pytest.mark.parametrize(
+    ("name", "reach"), [("acprop-paper", 2 * 0.8), ("adashift", 1.0)]
+)
 def test_formula_natural_constants(name, reach):
     p = problem("waves")
     c = natural_constants(p, method(name), eps=0.1, beta1=0.8)
@@ -212,7 +214,8 @@ def test_formula_async_identity():
     """The mean of two asynchronous steps is the step of the mean gradient."""
     h, state = Hyper(eps=0.1, axis=()), State(t=5, m=0.2, s=0.3)
     low, mid, high = (
-        advance(method("acprop-paper"), SECTION_4, state, g, h)[1] for g in (-1.0, 0.5, 2.0)
+        advance(method("acprop-paper"), SECTION_4, state, g, h)[1]
+        for g in (-1.0, 0.5, 2.0)
     )
     np.testing.assert_allclose((low + high) / 2, mid, **EXACT)
 
