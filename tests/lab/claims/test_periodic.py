@@ -34,8 +34,8 @@ EXPECTED = {
     "adashift-long-delay": "holds",
     "amsgrad-converges": "holds",
     "rmsprop-threshold-scaling": "holds",
-    "fig-1-threshold": "fails",
-    "fig-1-threshold-corrected": "holds",
+    "fig-1-threshold": "holds",
+    "fig-1-threshold-folds": "holds",
     "fig-area-dense-0.5": "holds",
     "fig-area-dense-0.7": "holds",
     "fig-area-dense-0.9": "holds",
@@ -112,6 +112,33 @@ def test_an_unknown_claim_is_refused():
 def test_lemma_3_3_would_fail_for_a_synchronous_method(monkeypatch):
     monkeypatch.setattr(dense, "ASYNC", ("adam",))
     assert verify("lemma-3.3").verdict == "fails"
+
+
+def _with_another_drift(monkeypatch, change):
+    """β1 = 0.9 only, and the drift of every cell as `change` has it."""
+    move = dense_figures.drift
+    dense_figures.first_wrong.cache_clear()
+    monkeypatch.setattr(dense_figures, "THRESHOLD_BETA1", (0.9,))
+    monkeypatch.setattr(
+        dense_figures, "drift", lambda p, *a, **kw: change(p.period, move(p, *a, **kw))
+    )
+
+
+def test_a_hole_beyond_the_threshold_would_be_seen(monkeypatch):
+    """One large period at which every method drifts rightly."""
+    _with_another_drift(monkeypatch, lambda P, d: np.where(P == 250, 1.0, d))
+    found = verify("fig-1-threshold").verdict
+    dense_figures.first_wrong.cache_clear()
+    assert found == "fails"
+
+
+def test_a_threshold_that_falls_near_one_would_be_seen(monkeypatch):
+    """P = 3 drifts wrongly where β2 > 0.99, and so β1 < √β2."""
+    large = dense_figures.THRESHOLD_BETA2 > 0.99
+    _with_another_drift(monkeypatch, lambda P, d: np.where(large & (P == 3), -1.0, d))
+    found = verify("fig-1-threshold-folds").verdict
+    dense_figures.first_wrong.cache_clear()
+    assert found == "fails"
 
 
 def test_lemma_3_4_would_fail_the_other_way_round(monkeypatch):
