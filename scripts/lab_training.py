@@ -125,7 +125,9 @@ def mnist(optimizer: str, seed: int) -> list[dict[str, float]]:
 def moments(name: str) -> dict[str, Any]:
     """How small √s is at the end of a run, and how long its longest steps were."""
     study, scale, steps, settings = MOMENTS[name]
-    spec = study_folder(ROOT / "studies").study(study).spec(scale, "acprop", settings, 0)
+    spec = (
+        study_folder(ROOT / "studies").study(study).spec(scale, "acprop", settings, 0)
+    )
     prepared = prepare(spec)
     watched = Watched(prepared.optimizer)
     session = prepared.task.begin(0, watched)
@@ -133,7 +135,6 @@ def moments(name: str) -> dict[str, Any]:
     root = (watched.kept["s"].double() / (1 - BETA2**watched.t)).sqrt()
     longest = watched.longest
     assert longest is not None
-    shares = [0.0001, 0.001, 0.01, 0.1, 0.5]
     return {
         "elements": root.numel(),
         "steps": steps,
@@ -141,7 +142,7 @@ def moments(name: str) -> dict[str, Any]:
         "zero": float((root == 0).double().mean()),
         "below_1e-8": float((root < 1e-8).double().mean()),
         "least": float(root[root > 0].min()),
-        "root_s": {str(q): float(x) for q, x in zip(shares, _quantiles(root, shares))},
+        "root_s": _quantiles(root, (0.0001, 0.001, 0.01, 0.1, 0.5)),
         "longer_than": {
             str(k): float((longest > k).double().mean()) for k in (10, 1000, 1000000)
         },
@@ -149,10 +150,10 @@ def moments(name: str) -> dict[str, Any]:
     }
 
 
-def _quantiles(values: Tensor, shares: list[float]) -> list[float]:
+def _quantiles(values: Tensor, shares: tuple[float, ...]) -> dict[str, float]:
     """torch.quantile refuses as many values as these."""
     ordered = values.sort().values
-    return [float(ordered[int(q * (len(ordered) - 1))]) for q in shares]
+    return {str(q): float(ordered[int(q * (len(ordered) - 1))]) for q in shares}
 
 
 def vgg(beta: str, value: float, seed: int) -> RunSpec:

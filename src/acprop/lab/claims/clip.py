@@ -207,7 +207,9 @@ def theorem_clipped() -> Finding:
                 right = theorem_41_clipped(c, alpha0=h.alpha0, eta=eta, T=T)
                 shares.append(float(above) / right)  # pyright: ignore[reportUnknownArgumentType]
                 n_bound += run.n_clipped
-    c = natural_constants(PROBLEMS["cosine-skewed"], method("acprop-paper"), eps=1, beta1=0.9)
+    c = natural_constants(
+        PROBLEMS["cosine-skewed"], method("acprop-paper"), eps=1, beta1=0.9
+    )
     scaled = [
         theorem_41_clipped(c, alpha0=c.alpha0_limit, eta=0.5, T=T) * T**0.5
         for T in (10**2, 10**6)

@@ -16,7 +16,6 @@ from acprop.lab.simulate import trajectory
 from acprop.lab.trajectories import paper_trajectories
 from acprop.rule import AUTHORS, PAPER
 
-
 # Both ends of (0, 1) stretched: 0.001 to 0.9999.
 THRESHOLD_BETA1 = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 THRESHOLD_BETA2 = 1 / (1 + np.exp(-np.linspace(-6.9, 9.2, 140)))
@@ -79,8 +78,8 @@ def the_threshold_folds() -> Finding:
         "holds" if falls and not inside else "fails",
         f"Adam at β1 = 0.9 drifts wrongly from P* = {first[0]} on at β2 = 0.001, from "
         f"{first[least]} on at β2 = {THRESHOLD_BETA2[least]:.2f}, and from {first[-1]} "
-        f"on at 0.9999; of all {len(falls)} places at which P* falls {len(inside)} have "
-        "β1 < √β2",
+        f"on at 0.9999; {len(inside)} of all {len(falls)} places at which P* falls "
+        "have β1 < √β2",
         {"falls": len(falls), "where β1 < √β2": len(inside)},
     )
 
@@ -156,7 +155,12 @@ def periods_of_s_and_g() -> Finding:
     settings = [(P, b) for P in (5, 10, 20) for b in (0.5, 0.9)]
     for P, beta in settings:
         run = trajectory(
-            dense(P), METHODS["acprop-paper"], beta1=beta, beta2=beta, alpha0=0.1, steps=4000
+            dense(P),
+            METHODS["acprop-paper"],
+            beta1=beta,
+            beta2=beta,
+            alpha0=0.1,
+            steps=4000,
         )
         # index t - 1 is step t; the last two whole periods, from kP on
         start = (4000 // P - 2) * P - 1
