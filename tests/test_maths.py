@@ -21,13 +21,23 @@ import acprop
 from acprop import records
 from acprop.lab import limits as closed
 from acprop.lab.claims import CLAIMS
+from acprop.lab.claims.sparse_criterion import residual_sums
 from acprop.lab.drift import drift, log_largest_step
 from acprop.lab.limits import limits
 from acprop.lab.methods import METHODS, Method, advance
 from acprop.lab.problems import dense, sparse
 from acprop.lab.simulate import trajectory
 from acprop.reference import Hyper, State, step
-from acprop.rule import ACPROP_PAPER, ADAM, ADASHIFT, AUTHORS, GUARDED, PAPER, TORCH, Rule
+from acprop.rule import (
+    ACPROP_PAPER,
+    ADAM,
+    ADASHIFT,
+    AUTHORS,
+    GUARDED,
+    PAPER,
+    TORCH,
+    Rule,
+)
 
 ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src/acprop"
@@ -109,7 +119,9 @@ def _():
 )
 def _():
     by_hand = [*seconds(GS**2)[1:], *seconds((GS - means()[1:]) ** 2)[1:]]
-    return by_hand, [s.s for rule in (ADASHIFT, ACPROP_PAPER) for s in run(rule, PAPER)[0]]
+    return by_hand, [
+        s.s for rule in (ADASHIFT, ACPROP_PAPER) for s in run(rule, PAPER)[0]
+    ]
 
 
 class Slope:
@@ -639,7 +651,9 @@ def _():
         s = limits(dense(P), b1, b2).s
         first, others = P / sqrt(s[0]), np.sum(1 / np.sqrt(s[1:]))
         by_hand += [(first - others) / (first + others), True]
-        share = drift(dense(P), METHODS["acprop-paper"], PAPER, beta1=b1, beta2=b2, eps=0.0)
+        share = drift(
+            dense(P), METHODS["acprop-paper"], PAPER, beta1=b1, beta2=b2, eps=0.0
+        )
         by_code += [share, share * (first + others) >= (1 - 1e-9) / sqrt(s[0])]
     return by_hand, by_code
 
@@ -665,11 +679,56 @@ def _():
     ratio = [float(s[0] - s[-3]) for s in log_s]
     signs = [r < 2 * log(P / 2) for r, (P, _) in zip(ratio, SIGNS, strict=True)]
     s = limits(sparse(7), B1, 0.3).s
-    share = drift(sparse(7), METHODS["acprop-paper"], PAPER, beta1=B1, beta2=0.3, eps=0.0)
+    share = drift(
+        sparse(7), METHODS["acprop-paper"], PAPER, beta1=B1, beta2=0.3, eps=0.0
+    )
     left, right = 7 / 2 / sqrt(s[0]), 1 / sqrt(s[-3])
     assert {True, False} == set(signs)
     by_hand = [*signs, (left - right) / (left + right)]
     return by_hand, [*rights("acprop-paper"), share]
+
+
+def residuals(P, b1, b2):
+    """ρ_t = g_t - m_{t-1} at the phases 1 … P, from the settled means."""
+    g, m = sparse(P).cycle, limits(sparse(P), b1, b2).m
+    return [g[t % P] - m[(t - 1) % P] for t in range(1, P + 1)]
+
+
+def sums_of_residuals(P, b1, b2):
+    rho = residuals(P, b1, b2)
+    N = b2**2 * rho[P - 3] ** 2 + b2 * rho[P - 2] ** 2 + rho[P - 1] ** 2
+    return N, sum(b2 ** (P - 3 - t) * rho[t - 1] ** 2 for t in range(1, P - 2))
+
+
+@formula(
+    "sparse-criterion-sums",
+    r"""N=\beta_2^2\rho_{P-2}^2+\beta_2\rho_{P-1}^2+\rho_P^2,\qquad
+    W=\sum_{t=1}^{P-3}\beta_2^{P-3-t}\rho_t^2""",
+)
+def _():
+    by_hand = [sums_of_residuals(*cell) for cell in PLANE]
+    return by_hand, [[float(x) for x in residual_sums(*cell)] for cell in PLANE]
+
+
+@formula(
+    "sparse-criterion",
+    r"""D>0\iff\bigl(1-Q\beta_2^{P-3}\bigr)N<\bigl(Q-\beta_2^3\bigr)W""",
+)
+def _():
+    """By the sums above, and by the drift."""
+    cells = [(P, b1, b2) for P, b2 in SIGNS for b1 in (0.05, 0.9)]
+    held = [
+        (1 - P**2 / 4 * b2 ** (P - 3)) * N < (P**2 / 4 - b2**3) * W
+        for P, b1, b2 in cells
+        for N, W in [sums_of_residuals(P, b1, b2)]
+    ]
+    assert {True, False} == set(held)
+    acprop_paper = METHODS["acprop-paper"]
+    moves = [
+        drift(sparse(P), acprop_paper, PAPER, beta1=b1, beta2=b2, eps=0.0)
+        for P, b1, b2 in cells
+    ]
+    return held, [move > 0 for move in moves]
 
 
 @formula(
@@ -873,6 +932,10 @@ bound-no-ceiling:
 \frac1T\sum_{t=1}^T\mathbb E\|\nabla f(x_t)\|^2\le\frac{2\,T^{\eta-1}}{C_l\,
 \alpha_0}\Bigl[f(x_1)-f^*+\frac L2C_u^2\sigma^2\alpha_0^2H_T(2\eta)\Bigr].
 
+bound-constant-rate:
+\frac1T\sum_{t=1}^T\mathbb E\|\nabla f(x_t)\|^2\le\frac2{C_l\sqrt T}\Bigl[
+\frac{f(x_1)-f^*}{\alpha_0}+\frac L2C_u^2\sigma^2\alpha_0\Bigr].
+
 momentum-printed:
 \frac1T\sum_{t=1}^T\|\nabla f(x_t)\|^2\le\frac{T^{\eta-1}}{\alpha_0C_l}
 \Bigl[M_f-f^*+M_g^2\Bigl(\frac{b^2}{4L}+\frac{\alpha_0M_g}{1-\beta_1}+\bigl(b+
@@ -900,6 +963,11 @@ momentum-synchronous:
 \Bigl[M_f-f^*+M_g^2\Bigl(\frac{d\,\alpha_0C_u}{1-\beta_1}+\bigl(b+\tfrac12\bigr)L
 \alpha_0^2C_u^2H_T(2\eta)\Bigr)\Bigr].
 
+momentum-ceiling:
+\frac1T\sum_{t=1}^T\mathbb E\|\nabla f(x_t)\|^2\le\frac1{C_l}\Bigl[
+\frac{M_f-f^*}{\alpha_0}T^{\eta-1}+\bigl(b+\tfrac12\bigr)
+\frac{LC_u^2M_g^2\alpha_0}{1-\eta}T^{-\eta}+\frac{b\,d\,C_uM_g^2}T\Bigr]
+
 centering-cap:
 s_t=(1-\beta_2)\,\beta_1^2\,\frac{\beta_2^t-\beta_1^{2t}}{\beta_2-\beta_1^2}\,\mu^2
 .
@@ -911,6 +979,10 @@ gaussian-moments:
 gaussian-factor:
 \frac{\sqrt{\mathbb E\,v}}{\sqrt{\mathbb E\,s}}=\frac{1}{\beta_1\sigma}\sqrt{\frac{(
 \mu^2+\sigma^2)(1+\beta_1)}{2}}
+
+gaussian-equal-rate:
+2L\Delta+2\sigma^2\ \text{(centered)},\qquad 2FL\Delta+\frac{2\sigma^2}F\
+\text{(uncentered)}
 
 gaussian-bound:
 \min_{\alpha_0}\Big(\frac{2Dc_1}{\alpha_0}+\frac{c_2\,\alpha_0}{D}\Big)=2

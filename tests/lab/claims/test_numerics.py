@@ -210,6 +210,10 @@ FORMULAS = {
         (math.sqrt(13 * 1.9 / 2) / (0.9 * 2),),
         (NORMAL.factor(0.9),),
     ),
+    "gaussian-equal-rate": (
+        (2 * 5 + 2, 2 * 4 * 5 + 2 / 4),
+        tuple(numerics_centering.bound_at(den, 0.3, 5.0) for den in (0.3, 4 * 0.3)),
+    ),
     "gaussian-bound": (
         (2 * math.sqrt(2 * 5 * 7),) * 2,
         (gaussian.tuned_bound(0.2, 5, 7), gaussian.tuned_bound(30.0, 5, 7)),

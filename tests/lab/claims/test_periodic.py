@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -15,6 +16,7 @@ from acprop.lab.claims import (
     forms,
     momentum_u,
     sparse,
+    sparse_criterion,
     sparse_figures,
     verify,
     weaker,
@@ -45,6 +47,7 @@ EXPECTED = {
     "dense-first-step": "holds",
     "dense-tiny-eps": "holds",
     "lemma-3.4": "holds",
+    "sparse-criterion": "holds",
     "sparse-condition": "holds",
     "sparse-ratio": "fails",
     "sparse-constant": "fails",
@@ -81,7 +84,7 @@ EXPECTED = {
 
 
 def test_the_table_names_every_claim_of_these_files():
-    figures = dense_figures, sparse, sparse_figures
+    figures = dense_figures, sparse_criterion, sparse, sparse_figures
     parts = (family, dense, *figures, weaker, clip, momentum_u, forms)
     named = [c.name for part in parts for c in part.CLAIMS]
     assert named == list(EXPECTED)
@@ -143,9 +146,34 @@ def test_a_threshold_that_falls_near_one_would_be_seen(monkeypatch):
 
 def test_lemma_3_4_would_fail_the_other_way_round(monkeypatch):
     turned = {"acprop-paper": "adashift", "adashift": "acprop-paper"}
-    right = sparse.right
-    monkeypatch.setattr(sparse, "right", lambda name: right(turned[name]))
+    right = sparse_criterion.right
+    monkeypatch.setattr(sparse_criterion, "right", lambda name: right(turned[name]))
     assert verify("lemma-3.4").verdict == "fails"
+
+
+def test_lemma_3_4_would_fail_for_a_margin_of_the_other_sign_near_the_border(
+    monkeypatch,
+):
+    """Sums that are off by 1e-14 turn the sign where β1 = 1e-7."""
+    exact = sparse_criterion.residual_sums
+
+    def off(*cell):
+        N, W = exact(*cell)
+        return N, W * (1 - mpmath.mpf("1e-14"))
+
+    monkeypatch.setattr(sparse_criterion, "residual_sums", off)
+    assert verify("lemma-3.4").verdict == "fails"
+    assert verify("sparse-criterion").verdict == "holds"
+    monkeypatch.setattr(sparse_criterion, "residual_sums", lambda *c: exact(*c)[::-1])
+    assert verify("sparse-criterion").verdict == "fails"
+
+
+def test_with_the_gradient_for_its_surprise_the_criterion_is_adashifts_border():
+    """At the border both sides are equal."""
+    for P in (7, 12, 50):
+        Q, b2 = P**2 / 4, float(sparse_criterion.from_the_border(P)[0])
+        left = (1 - Q * b2 ** (P - 3)) * b2**2
+        assert left == pytest.approx((Q - b2**3) * Q * b2 ** (P - 4), rel=1e-12)
 
 
 def test_the_minimum_of_s_would_be_missed_at_another_phase(monkeypatch):
