@@ -182,7 +182,7 @@ CLAIMS = (
     Claim(
         "uncentered-moment",
         "paper",
-        "constant",
+        "definition",
         CONSTANTS,
         "The uncentered second moment is about μ² + σ²",
         _uncentered,

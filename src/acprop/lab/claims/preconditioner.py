@@ -191,7 +191,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "natural-upper-constant",
         "paper",
-        "constant",
+        "definition",
         NATURAL,
         "C_u ≤ 1/ε.",
         upper_constant,

@@ -260,7 +260,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "theorem-4.1-delta-to-the-minus-four",
         "paper",
-        "central",
+        "definition",
         NATURAL,
         "At η = ½ a squared gradient of δ² needs O(δ^-4) steps.",
         steps_to_precision,
