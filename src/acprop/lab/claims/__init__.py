@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from acprop.lab.claims import (
+    calibration,
     clip,
     dense,
     dense_figures,
@@ -31,6 +32,7 @@ CLAIMS: dict[str, Claim] = {
         sparse_figures,
         weaker,
         clip,
+        calibration,
         momentum_u,
         forms,
         rates,
