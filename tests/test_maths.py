@@ -21,6 +21,7 @@ import acprop
 from acprop import records
 from acprop.lab import limits as closed
 from acprop.lab.claims import CLAIMS
+from acprop.lab.claims.sparse_criterion import residual_sums
 from acprop.lab.drift import drift, log_largest_step
 from acprop.lab.limits import limits
 from acprop.lab.methods import METHODS, Method, advance
@@ -711,6 +712,49 @@ def _():
     return by_hand, [*rights("acprop-paper"), share]
 
 
+def residuals(P, b1, b2):
+    """ρ_t = g_t - m_{t-1} at the phases 1 … P, from the settled means."""
+    g, m = sparse(P).cycle, limits(sparse(P), b1, b2).m
+    return [g[t % P] - m[(t - 1) % P] for t in range(1, P + 1)]
+
+
+def sums_of_residuals(P, b1, b2):
+    rho = residuals(P, b1, b2)
+    N = b2**2 * rho[P - 3] ** 2 + b2 * rho[P - 2] ** 2 + rho[P - 1] ** 2
+    return N, sum(b2 ** (P - 3 - t) * rho[t - 1] ** 2 for t in range(1, P - 2))
+
+
+@formula(
+    "sparse-criterion-sums",
+    r"""N=\beta_2^2\rho_{P-2}^2+\beta_2\rho_{P-1}^2+\rho_P^2,\qquad
+    W=\sum_{t=1}^{P-3}\beta_2^{P-3-t}\rho_t^2""",
+)
+def _():
+    by_hand = [sums_of_residuals(*cell) for cell in PLANE]
+    return by_hand, [[float(x) for x in residual_sums(*cell)] for cell in PLANE]
+
+
+@formula(
+    "sparse-criterion",
+    r"""D>0\iff\bigl(1-Q\beta_2^{P-3}\bigr)N<\bigl(Q-\beta_2^3\bigr)W""",
+)
+def _():
+    """By the sums above, and by the drift."""
+    cells = [(P, b1, b2) for P, b2 in SIGNS for b1 in (0.05, 0.9)]
+    held = [
+        (1 - P**2 / 4 * b2 ** (P - 3)) * N < (P**2 / 4 - b2**3) * W
+        for P, b1, b2 in cells
+        for N, W in [sums_of_residuals(P, b1, b2)]
+    ]
+    assert {True, False} == set(held)
+    acprop_paper = METHODS["acprop-paper"]
+    moves = [
+        drift(sparse(P), acprop_paper, PAPER, beta1=b1, beta2=b2, eps=0.0)
+        for P, b1, b2 in cells
+    ]
+    return held, [move > 0 for move in moves]
+
+
 @formula(
     "sparse-border",
     r"""\frac{v^+}{v^-}<\frac{P^2}4\iff\beta_2^{6-P}<\Bigl(\frac P2\Bigr)^4\iff
@@ -914,6 +958,10 @@ bound-no-ceiling:
 \frac1T\sum_{t=1}^T\mathbb E\|\nabla f(x_t)\|^2\le\frac{2\,T^{\eta-1}}{C_l\,
 \alpha_0}\Bigl[f(x_1)-f^*+\frac L2C_u^2\sigma^2\alpha_0^2H_T(2\eta)\Bigr].
 
+bound-constant-rate:
+\frac1T\sum_{t=1}^T\mathbb E\|\nabla f(x_t)\|^2\le\frac2{C_l\sqrt T}\Bigl[
+\frac{f(x_1)-f^*}{\alpha_0}+\frac L2C_u^2\sigma^2\alpha_0\Bigr].
+
 momentum-printed:
 \frac1T\sum_{t=1}^T\|\nabla f(x_t)\|^2\le\frac{T^{\eta-1}}{\alpha_0C_l}
 \Bigl[M_f-f^*+M_g^2\Bigl(\frac{b^2}{4L}+\frac{\alpha_0M_g}{1-\beta_1}+\bigl(b+
@@ -941,6 +989,11 @@ momentum-synchronous:
 \Bigl[M_f-f^*+M_g^2\Bigl(\frac{d\,\alpha_0C_u}{1-\beta_1}+\bigl(b+\tfrac12\bigr)L
 \alpha_0^2C_u^2H_T(2\eta)\Bigr)\Bigr].
 
+momentum-ceiling:
+\frac1T\sum_{t=1}^T\mathbb E\|\nabla f(x_t)\|^2\le\frac1{C_l}\Bigl[
+\frac{M_f-f^*}{\alpha_0}T^{\eta-1}+\bigl(b+\tfrac12\bigr)
+\frac{LC_u^2M_g^2\alpha_0}{1-\eta}T^{-\eta}+\frac{b\,d\,C_uM_g^2}T\Bigr]
+
 centering-cap:
 s_t=(1-\beta_2)\,\beta_1^2\,\frac{\beta_2^t-\beta_1^{2t}}{\beta_2-\beta_1^2}\,\mu^2
 .
@@ -952,6 +1005,10 @@ gaussian-moments:
 gaussian-factor:
 \frac{\sqrt{\mathbb E\,v}}{\sqrt{\mathbb E\,s}}=\frac{1}{\beta_1\sigma}\sqrt{\frac{(
 \mu^2+\sigma^2)(1+\beta_1)}{2}}
+
+gaussian-equal-rate:
+2L\Delta+2\sigma^2\ \text{(centered)},\qquad 2FL\Delta+\frac{2\sigma^2}F\
+\text{(uncentered)}
 
 gaussian-bound:
 \min_{\alpha_0}\Big(\frac{2Dc_1}{\alpha_0}+\frac{c_2\,\alpha_0}{D}\Big)=2
