@@ -24,14 +24,15 @@ LOG_SPAN = 100
 # Names as their authors write them. The first six colours are Okabe and Ito's, most of
 # the others Tol's: both sets are made for colour-blind readers too.
 OPTIMIZERS = {
-    "acprop": ("ACProp", "#D55E00"),
+    "acprop": ("ACProp (default)", "#D55E00"),
+    "acprop-paper": ("ACProp (paper)", "#882255"),
     "adashift": ("AdaShift", "#56B4E9"),
     "adam": ("Adam", "#0072B2"),
     "rmsprop": ("RMSProp", "#009E73"),
     "adabelief": ("AdaBelief", "#CC79A7"),
     "rmsprop-centered": ("RMSProp, centered", "#E69F00"),
-    "acprop-momentum": ("ACProp with momentum", "#882255"),
-    "acprop-momentum-u": ("ACProp, momentum of u", "#EE3377"),
+    "acprop-before": ("ACProp, average before", "#EE3377"),
+    "acprop-after": ("ACProp, average after", "#6F4E37"),
     "amsgrad": ("AMSGrad", "#332288"),
     "avagrad": ("AVAGrad", "#999933"),
     "adopt": ("ADOPT", "#888888"),
