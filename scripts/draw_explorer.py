@@ -17,7 +17,8 @@ from acprop.report.explorer import write_explorer
 
 VIEWS = {
     "drift": "",
-    "sparse": "#problem=sparse&P=12&beta2=0.6&focus=adashift&show=acprop,acprop-paper,adashift,adam",
+    "sparse": "#problem=sparse&P=12&beta2=0.6&focus=adashift"
+    "&show=acprop,acprop-paper,adashift,adam",
     "hazard": "#view=hazard",
 }
 

@@ -39,6 +39,10 @@ OPTIMIZERS = {
     "sgd": ("SGD", "#111111"),
     # more of Tol's, then what is left; these seldom meet in one figure
     "adamw": ("AdamW", "#117733"),
+    "acprop-bare": ("ACProp, no average", "#997700"),
+    "acprop-steady": ("ACProp, no look-ahead", "#EE8866"),
+    "acprop-authors": ("ACProp (paper), authors' code", "#994455"),
+    "acprop-optax": ("ACProp (paper), optax", "#EE99AA"),
     "radam": ("RAdam", "#AA4499"),
     "padam": ("Padam", "#DDCC77"),
     "yogi": ("Yogi", "#44AA99"),
