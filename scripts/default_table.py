@@ -4,8 +4,7 @@
     python scripts/default_table.py --check    say what is not as the records have it
 
 Between `<!-- table: NAME -->` and `<!-- end -->`; NAME is default (results/default),
-roads (results/guard/training.json), hazards (results/guard/ablation.json), rooms
-(results/rl), gans (results/gan), translations (results/nmt), small or codes
+betas (the same), hazards (results/guard/ablation.json), rooms (results/rl), gans (results/gan), translations (results/nmt), small or codes
 (results/small-state).
 """
 
@@ -13,13 +12,13 @@ import argparse
 import json
 import re
 import sys
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from acprop.lab.guard.ablation import STEPS
 from acprop.records import RunRecord, read
-from acprop.report.statistics import Arm, arms_of, compare, over_seeds
+from acprop.report.comparisons import Comparison, compare_all
+from acprop.report.statistics import Arm, arms_of, best, compare, over_seeds
 from acprop.report.style import display
 from acprop.report.tables import Table, markdown
 
@@ -27,28 +26,22 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", "docs/bench.md", "docs/guard.md", "docs/small-state.md")
 # Study, heading, metric, factor.
 TASKS = (
-    ("mnist-mlp", "MNIST, MLP: accuracy", "test_accuracy", 100),
-    (
-        "vgg-batchnorm",
-        "CIFAR-10, VGG-11 with BatchNorm: accuracy",
-        "test_accuracy",
-        100,
-    ),
-    ("vgg-plain", "CIFAR-10, VGG-11 without: accuracy", "test_accuracy", 100),
-    ("gpt-bytes", "Moby-Dick, GPT: loss in nats", "test_loss", 1),
+    ("mnist-mlp", "MNIST, MLP: accuracy", "accuracy", 100),
+    ("vgg-batchnorm", "CIFAR-10, VGG-11 with BatchNorm: accuracy", "accuracy", 100),
+    ("vgg-plain", "CIFAR-10, VGG-11 without: accuracy", "accuracy", 100),
+    ("gpt-bytes", "Moby-Dick, GPT: loss in nats", "loss", 1),
+    ("ro-en", "Romanian to English: BLEU", "bleu", 1),
+    ("dcgan", "CIFAR-10, DCGAN: FD-lite0-80", "fd_lite0_80", 1),
 )
+DEFAULT = {"convention": "guarded", "average": "after", "nesterov": True}
 ROWS = {
-    "AdamW": ("adamw", {}),
-    "ADOPT": ("adopt", {}),
-    "AdaBelief": ("adabelief", {}),
-    "SGD, momentum 0.9": ("sgd", {}),
+    "**ACProp (default)**": ("acprop", DEFAULT),
+    "ACProp, `nesterov=False`": ("acprop", {**DEFAULT, "nesterov": False}),
+    'ACProp, `average="before"`': ("acprop", {"average": "before"}),
     "ACProp, the authors' convention": ("acprop", {"convention": "authors"}),
-    "**ACProp**": ("acprop", {"convention": "guarded", "numerator": "m"}),
-    'ACProp, `numerator="g"`': (
-        "acprop",
-        {"convention": "guarded", "numerator": "g", "momentum": 0.0},
-    ),
-    "ACProp, `momentum=0.9`": ("acprop", {"convention": "guarded", "momentum": 0.9}),
+    "AdamW": ("adamw", {}),
+    "NAdamW": ("nadam", {}),
+    "ADOPT": ("adopt", {}),
 }
 
 
@@ -57,64 +50,78 @@ def table(columns: list[str], rows: list[list[str]]) -> str:
 
 
 def default() -> str:
-    """Each at its own best learning rate; marks where it differs from AdamW."""
+    """Each as search chose it; ▲ and ▼: better or worse than the default, by Holm."""
     columns: list[dict[str, str]] = []
     for name, _, metric, factor in TASKS:
-        path = ROOT / "results" / "default" / f"{name}-small.jsonl"
-        runs = [r for r in read(path) if isinstance(r, RunRecord)]
-        arms = {row: _find(arms_of(runs), *wanted) for row, wanted in ROWS.items()}
-        columns.append(
-            {
-                row: _cell(arm, arms["AdamW"], metric, factor)
-                for row, arm in arms.items()
-            }
-        )
+        arms = {row: _chosen(name, metric, *wanted) for row, wanted in ROWS.items()}
+        there = {row: arm for row, arm in arms.items() if arm is not None}
+        ours = next(iter(there.values()))
+        found = compare_all(list(there.values()), ours, f"test_{metric}")
+        cells = {
+            row: _cell(arm, comparison, f"test_{metric}", factor)
+            for (row, arm), comparison in zip(there.items(), found, strict=True)
+        }
+        columns.append({row: cells.get(row, "–") for row in ROWS})
     rows = [[row, *(column[row] for column in columns)] for row in ROWS]
     return table(["", *(heading for _, heading, *_ in TASKS)], rows)
 
 
-def _find(arms: list[Arm], optimizer: str, settings: dict[str, Any]) -> Arm:
-    (arm,) = [
-        arm
-        for arm in arms
-        if arm.runs[0].optimizer == optimizer
-        and all(arm.runs[0].spec["settings"][k] == v for k, v in settings.items())
-    ]
+def betas() -> str:
+    """The default with each β2, at the learning rate that search found best for it."""
+    rows: list[list[str]] = []
+    for name, heading, metric, factor in TASKS[:4]:
+        arms = [_chosen(name, metric, "acprop", {**DEFAULT, "beta2": b}) for b in BETA2]
+        known = [arm for arm in arms if arm is not None]
+        cells = [_cell(arm, None, f"test_{metric}", factor) for arm in known]
+        (words,) = [c for c in compare_all(known, known[1], f"test_{metric}") if c]
+        low, high = words.difference.spread.low, words.difference.spread.high
+        ends = f"[{factor * low:+.2g}, {factor * high:+.2g}]".replace("-", "−")
+        rows.append([heading, *cells, f"{ends}: {words.words}"])
+    head = ["", *(f"β2 = {beta2}" for beta2 in BETA2)]
+    return table([*head, f"{BETA2[0]} against {BETA2[1]}"], rows)
+
+
+BETA2 = (0.98, 0.999)
+
+
+def _chosen(
+    name: str, metric: str, optimizer: str, settings: dict[str, Any]
+) -> Arm | None:
+    """The arm whose settings were best on validation; None if it was not run."""
+    searched = _those(_arms("default", f"{name}-search"), optimizer, settings)
+    if not searched:
+        return None
+    winner = best(searched, f"val_{metric}")
+    chosen = {k: winner.settings[k] for k in ("lr", "beta2")}
+    (arm,) = _those(
+        _arms("default", f"{name}-small"), optimizer, {**settings, **chosen}
+    )
     return arm
 
 
-def _cell(arm: Arm, reference: Arm, metric: str, factor: float) -> str:
-    """Mean ± std; ▲ better, ▼ worse than AdamW beyond the paired interval."""
-    found = over_seeds(arm, metric)
-    text = f"{factor * found.mean:.4g} ± {factor * found.std:.2g}"
+def _those(arms: list[Arm], optimizer: str, settings: dict[str, Any]) -> list[Arm]:
+    return [
+        arm
+        for arm in arms
+        if arm.runs[0].optimizer == optimizer
+        and all(arm.settings[k] == v for k, v in settings.items())
+    ]
+
+
+def _find(arms: list[Arm], optimizer: str, settings: dict[str, Any]) -> Arm:
+    (arm,) = _those(arms, optimizer, settings)
+    return arm
+
+
+def _cell(arm: Arm, found: Comparison | None, metric: str, factor: float) -> str:
+    """Mean ± std, marked; the settings that search chose."""
+    seen = over_seeds(arm, metric)
+    text = f"{factor * seen.mean:.4g} ± {factor * seen.std:.2g}"
     if len(arm.done) < len(arm.runs):
         text += f" ({len(arm.runs) - len(arm.done)} lost)"
-    if arm is not reference:
-        words = compare(arm, reference, metric).words
-        text += {"better": " ▲", "worse": " ▼"}.get(words, "")
-    return f"{text}, lr {arm.runs[0].spec['settings']['lr']:g}"
-
-
-def roads() -> str:
-    """The roads not taken, seed 0, at one learning rate; – is not run."""
-    record = json.loads((ROOT / "results" / "guard" / "training.json").read_text())
-    gpt, vgg = record.get("default/gpt-bytes", {}), record["default/vgg-plain"]
-    rows = [
-        [name, _only(vgg.get(name), "val_accuracy"), _only(gpt.get(name), "val_loss")]
-        for name in vgg
-    ]
-    return table(["", "VGG-11, validation accuracy", "GPT, validation loss"], rows)
-
-
-def _only(runs: dict[str, dict[str, float]] | None, metric: str) -> str:
-    if not runs:
-        return "–"
-    ((_, run),) = runs.items()
-    if not isfinite(run[metric]):
-        return "diverged"
-    return (
-        f"{run[metric]:.3f}" if metric == "val_loss" else f"{100 * run[metric]:.1f} %"
-    )
+    if found is not None:
+        text += {"better": " ▲", "worse": " ▼"}.get(found.words, "")
+    return f"{text}, lr {arm.settings['lr']:g}, β2 {arm.settings['beta2']:g}"
 
 
 HAZARDS = (
@@ -201,6 +208,7 @@ def small() -> str:
     """8-bit state beside float32 state, at one learning rate."""
     rows: list[list[str]] = []
     for name, heading, metric, factor in (TASKS[0], TASKS[3]):
+        metric = f"test_{metric}"
         arms = _arms("small-state", f"{name}-small")
         wide, coded = (_find(arms, "acprop", {"small_state": b}) for b in (False, True))
         seen = [over_seeds(arm, metric) for arm in (wide, coded)]
@@ -236,7 +244,7 @@ def _mean(values: list[float]) -> str:
 
 TABLES = {
     "default": default,
-    "roads": roads,
+    "betas": betas,
     "hazards": hazards,
     "rooms": rooms,
     "gans": gans,

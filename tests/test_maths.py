@@ -21,13 +21,25 @@ import acprop
 from acprop import records
 from acprop.lab import limits as closed
 from acprop.lab.claims import CLAIMS
+from acprop.lab.claims.sparse_criterion import residual_sums
 from acprop.lab.drift import drift, log_largest_step
 from acprop.lab.limits import limits
 from acprop.lab.methods import METHODS, Method, advance
 from acprop.lab.problems import dense, sparse
 from acprop.lab.simulate import trajectory
 from acprop.reference import Hyper, State, step
-from acprop.rule import ACPROP_PAPER, ADAM, ADASHIFT, AUTHORS, GUARDED, PAPER, TORCH, Rule
+from acprop.rule import (
+    ACPROP,
+    ACPROP_AFTER,
+    ACPROP_PAPER,
+    ADAM,
+    ADASHIFT,
+    AUTHORS,
+    GUARDED,
+    PAPER,
+    TORCH,
+    Rule,
+)
 
 ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src/acprop"
@@ -109,7 +121,9 @@ def _():
 )
 def _():
     by_hand = [*seconds(GS**2)[1:], *seconds((GS - means()[1:]) ** 2)[1:]]
-    return by_hand, [s.s for rule in (ADASHIFT, ACPROP_PAPER) for s in run(rule, PAPER)[0]]
+    return by_hand, [
+        s.s for rule in (ADASHIFT, ACPROP_PAPER) for s in run(rule, PAPER)[0]
+    ]
 
 
 class Slope:
@@ -128,7 +142,7 @@ class Slope:
     x_t=\Pi_{\mathcal F}\bigl(x_{t-1}-\alpha_td_t\bigr)""",
 )
 def _():
-    rule = Rule(centered=True, delay=2, numerator="m")
+    rule = Rule(average="before", center="m", delay=2)
     options = {"beta1": B1, "beta2": B2, "alpha0": 0.2, "eps": EPS, "steps": len(GS)}
     seen = trajectory(Slope(), Method("delayed", rule), **options)
     m, s, x, xs = means(), seconds((GS - means()[1:]) ** 2), Slope.x0, []
@@ -149,10 +163,10 @@ def _():
     windows = [GS[max(t - 3, 0) : t][::-1] for t in range(1, 13)]
     weights = [B1 ** np.arange(len(w)) for w in windows]
     by_hand = [u @ w / sum(u) for u, w in zip(weights, windows, strict=True)]
-    rule = Rule(centered=False, delay=3, numerator="g")
+    rule = Rule(average=None, center=None, delay=3)
     states, ds = run(rule, plain)
     roots = [1.0] * 3 + [sqrt(s.s + EPS) for s in states[2:-1]]
-    _, with_m = run(replace(rule, numerator="m"), plain)
+    _, with_m = run(replace(rule, average="before"), plain)
     return [*by_hand, *means()[1:]], [*ds * roots, *with_m * roots]
 
 
@@ -266,19 +280,41 @@ class Swell:
 
 
 @formula(
-    "momentum-u",
-    r"""M_t=\mu M_{t-1}+(1-\mu)\,d_t,\qquad M_0=0,\qquad
-    x_t=\Pi_{\mathcal F}\bigl(x_{t-1}-\alpha_tM_t\bigr)""",
+    "average-after",
+    r"""M_t=\beta_1M_{t-1}+(1-\beta_1)\,d_t,\quad M_0=0,\qquad
+    x_t=\Pi_{\mathcal F}\bigl(x_{t-1}-\alpha_tM_t\bigr)\quad\text{or}\quad
+    x_t=\Pi_{\mathcal F}\bigl(x_{t-1}-\alpha_t(\beta_1M_t+(1-\beta_1)\,d_t)\bigr)""",
 )
 def _():
-    M, x, xs = 0.0, Swell.x0, []
-    for t, d in enumerate(guarded()[:, 0], 1):
-        M = 0.7 * M + (1 - 0.7) * d
-        x = min(max(x - 0.2 / sqrt(t) * M, Swell.lo), Swell.hi)
-        xs.append(x)
-    options = {"beta1": B1, "beta2": B2, "alpha0": 0.2, "eps": EPS, "steps": len(xs)}
-    heavy = Method("heavy", ACPROP_PAPER, momentum=0.7)
-    return xs, trajectory(Swell(), heavy, convention=GUARDED, **options).x
+    by_hand, by_code = [], []
+    for ahead in (False, True):
+        M, x = 0.0, Swell.x0
+        for t, d in enumerate(guarded()[:, 0], 1):
+            M = B1 * M + (1 - B1) * d
+            move = B1 * M + (1 - B1) * d if ahead else M
+            x = min(max(x - 0.2 / sqrt(t) * move, Swell.lo), Swell.hi)
+            by_hand.append(x)
+        method = Method("after", replace(ACPROP_AFTER, nesterov=ahead))
+        options = {"beta1": B1, "beta2": B2, "alpha0": 0.2, "eps": EPS}
+        options |= {"steps": len(SWELLING), "convention": GUARDED}
+        by_code.extend(trajectory(Swell(), method, **options).x)
+    return by_hand, by_code
+
+
+@formula(
+    "average-center",
+    r"""r_t=g_t-D_t\operatorname{clip}(M_{t-1},\pm1),\qquad
+    s_t=\beta_2s_{t-1}+(1-\beta_2)\,\frac{1+\beta_1}2\,r_t^2""",
+)
+def _():
+    M, s, ss = 0.0, 0.0, []
+    for t, g in enumerate(SWELLING, 1):
+        D = np.sqrt(s / (1 - B2 ** (t - 1)) if t > 1 else 0 * g) + EPS
+        r = g - D * np.minimum(np.maximum(M, -1), 1)
+        M = B1 * M + (1 - B1) * np.minimum(np.maximum(g / D, -(t**0.25)), t**0.25)
+        s = B2 * s + (1 - B2) * (1 + B1) / 2 * r**2
+        ss.append(s)
+    return ss, [state.s for state in run(ACPROP, GUARDED, SWELLING)[0]]
 
 
 def outside(name):
@@ -639,7 +675,9 @@ def _():
         s = limits(dense(P), b1, b2).s
         first, others = P / sqrt(s[0]), np.sum(1 / np.sqrt(s[1:]))
         by_hand += [(first - others) / (first + others), True]
-        share = drift(dense(P), METHODS["acprop-paper"], PAPER, beta1=b1, beta2=b2, eps=0.0)
+        share = drift(
+            dense(P), METHODS["acprop-paper"], PAPER, beta1=b1, beta2=b2, eps=0.0
+        )
         by_code += [share, share * (first + others) >= (1 - 1e-9) / sqrt(s[0])]
     return by_hand, by_code
 
@@ -665,11 +703,56 @@ def _():
     ratio = [float(s[0] - s[-3]) for s in log_s]
     signs = [r < 2 * log(P / 2) for r, (P, _) in zip(ratio, SIGNS, strict=True)]
     s = limits(sparse(7), B1, 0.3).s
-    share = drift(sparse(7), METHODS["acprop-paper"], PAPER, beta1=B1, beta2=0.3, eps=0.0)
+    share = drift(
+        sparse(7), METHODS["acprop-paper"], PAPER, beta1=B1, beta2=0.3, eps=0.0
+    )
     left, right = 7 / 2 / sqrt(s[0]), 1 / sqrt(s[-3])
     assert {True, False} == set(signs)
     by_hand = [*signs, (left - right) / (left + right)]
     return by_hand, [*rights("acprop-paper"), share]
+
+
+def residuals(P, b1, b2):
+    """ρ_t = g_t - m_{t-1} at the phases 1 … P, from the settled means."""
+    g, m = sparse(P).cycle, limits(sparse(P), b1, b2).m
+    return [g[t % P] - m[(t - 1) % P] for t in range(1, P + 1)]
+
+
+def sums_of_residuals(P, b1, b2):
+    rho = residuals(P, b1, b2)
+    N = b2**2 * rho[P - 3] ** 2 + b2 * rho[P - 2] ** 2 + rho[P - 1] ** 2
+    return N, sum(b2 ** (P - 3 - t) * rho[t - 1] ** 2 for t in range(1, P - 2))
+
+
+@formula(
+    "sparse-criterion-sums",
+    r"""N=\beta_2^2\rho_{P-2}^2+\beta_2\rho_{P-1}^2+\rho_P^2,\qquad
+    W=\sum_{t=1}^{P-3}\beta_2^{P-3-t}\rho_t^2""",
+)
+def _():
+    by_hand = [sums_of_residuals(*cell) for cell in PLANE]
+    return by_hand, [[float(x) for x in residual_sums(*cell)] for cell in PLANE]
+
+
+@formula(
+    "sparse-criterion",
+    r"""D>0\iff\bigl(1-Q\beta_2^{P-3}\bigr)N<\bigl(Q-\beta_2^3\bigr)W""",
+)
+def _():
+    """By the sums above, and by the drift."""
+    cells = [(P, b1, b2) for P, b2 in SIGNS for b1 in (0.05, 0.9)]
+    held = [
+        (1 - P**2 / 4 * b2 ** (P - 3)) * N < (P**2 / 4 - b2**3) * W
+        for P, b1, b2 in cells
+        for N, W in [sums_of_residuals(P, b1, b2)]
+    ]
+    assert {True, False} == set(held)
+    acprop_paper = METHODS["acprop-paper"]
+    moves = [
+        drift(sparse(P), acprop_paper, PAPER, beta1=b1, beta2=b2, eps=0.0)
+        for P, b1, b2 in cells
+    ]
+    return held, [move > 0 for move in moves]
 
 
 @formula(
@@ -738,25 +821,27 @@ def _():
 
 
 @formula(
-    "momentum-u-sum",
+    "average-after-sum",
     r"\sum_{t=kP+1}^{kP+P}M_t=\sum_{t=kP+1}^{kP+P}d_t=D",
 )
 def _():
-    """The last of many periods of a run with μ = 0.9, and of one without."""
+    """The last of many periods of a run with the average, and of one without."""
     by_hand, by_code = [], []
     for P, b1, b2 in PLANE:
         for make in (dense, sparse):
             gs = [make(P).cycle[t % P] for t in range(1, 100 * P + 1)]
-            options = {"beta1": b1, "beta2": b2}
-            by_hand.append(np.sum(with_momentum(gs, 0.0, **options)[-P:]))
-            by_code.append(np.sum(with_momentum(gs, 0.9, **options)[-P:]))
+            for ahead in (False, True):
+                rules = ACPROP_PAPER, replace(ACPROP_AFTER, nesterov=ahead)
+                sums = [np.sum(directions(r, gs, b1, b2)[-P:]) for r in rules]
+                by_hand.append(sums[0])
+                by_code.append(sums[1])
     return by_hand, by_code
 
 
-def with_momentum(gs, mu, **betas):
-    h, state, ds = Hyper(**betas, eps=EPS, momentum=mu), State(), []
+def directions(rule, gs, beta1, beta2):
+    h, state, ds = Hyper(beta1, beta2, EPS), State(), []
     for g in gs:
-        state, d = step(ACPROP_PAPER, PAPER, state, g, h)
+        state, d = step(rule, PAPER, state, g, h)
         ds.append(d)
     return ds
 
@@ -873,6 +958,10 @@ bound-no-ceiling:
 \frac1T\sum_{t=1}^T\mathbb E\|\nabla f(x_t)\|^2\le\frac{2\,T^{\eta-1}}{C_l\,
 \alpha_0}\Bigl[f(x_1)-f^*+\frac L2C_u^2\sigma^2\alpha_0^2H_T(2\eta)\Bigr].
 
+bound-constant-rate:
+\frac1T\sum_{t=1}^T\mathbb E\|\nabla f(x_t)\|^2\le\frac2{C_l\sqrt T}\Bigl[
+\frac{f(x_1)-f^*}{\alpha_0}+\frac L2C_u^2\sigma^2\alpha_0\Bigr].
+
 momentum-printed:
 \frac1T\sum_{t=1}^T\|\nabla f(x_t)\|^2\le\frac{T^{\eta-1}}{\alpha_0C_l}
 \Bigl[M_f-f^*+M_g^2\Bigl(\frac{b^2}{4L}+\frac{\alpha_0M_g}{1-\beta_1}+\bigl(b+
@@ -900,6 +989,11 @@ momentum-synchronous:
 \Bigl[M_f-f^*+M_g^2\Bigl(\frac{d\,\alpha_0C_u}{1-\beta_1}+\bigl(b+\tfrac12\bigr)L
 \alpha_0^2C_u^2H_T(2\eta)\Bigr)\Bigr].
 
+momentum-ceiling:
+\frac1T\sum_{t=1}^T\mathbb E\|\nabla f(x_t)\|^2\le\frac1{C_l}\Bigl[
+\frac{M_f-f^*}{\alpha_0}T^{\eta-1}+\bigl(b+\tfrac12\bigr)
+\frac{LC_u^2M_g^2\alpha_0}{1-\eta}T^{-\eta}+\frac{b\,d\,C_uM_g^2}T\Bigr]
+
 centering-cap:
 s_t=(1-\beta_2)\,\beta_1^2\,\frac{\beta_2^t-\beta_1^{2t}}{\beta_2-\beta_1^2}\,\mu^2
 .
@@ -911,6 +1005,10 @@ gaussian-moments:
 gaussian-factor:
 \frac{\sqrt{\mathbb E\,v}}{\sqrt{\mathbb E\,s}}=\frac{1}{\beta_1\sigma}\sqrt{\frac{(
 \mu^2+\sigma^2)(1+\beta_1)}{2}}
+
+gaussian-equal-rate:
+2L\Delta+2\sigma^2\ \text{(centered)},\qquad 2FL\Delta+\frac{2\sigma^2}F\
+\text{(uncentered)}
 
 gaussian-bound:
 \min_{\alpha_0}\Big(\frac{2Dc_1}{\alpha_0}+\frac{c_2\,\alpha_0}{D}\Big)=2

@@ -8,7 +8,7 @@ from math import inf, nan
 import pytest
 
 from acprop import rule
-from acprop.rule import Convention, Rule, convention, plain
+from acprop.rule import Convention, Rule, choose, convention, plain
 
 NAMED = [
     rule.RMSPROP,
@@ -16,15 +16,17 @@ NAMED = [
     rule.ADAM,
     rule.ADABELIEF,
     rule.ADASHIFT,
+    rule.ACPROP,
     rule.ACPROP_PAPER,
     rule.ACPROP_BEFORE,
+    rule.ACPROP_AFTER,
 ]
 EVERY = list(rule.CONVENTIONS.values())
 VALUES = [*NAMED, *EVERY]
 
 
 @pytest.mark.parametrize(
-    ("method", "centered", "is_asynchronous"),
+    ("method", "is_centered", "is_asynchronous"),
     [
         (rule.RMSPROP, False, False),
         (rule.ADAM, False, False),
@@ -32,26 +34,48 @@ VALUES = [*NAMED, *EVERY]
         (rule.SDPROP, True, False),
         (rule.ADABELIEF, True, False),
         (rule.ACPROP_PAPER, True, True),
+        (rule.ACPROP, True, True),
     ],
     ids=str,
 )
-def test_the_named_rules_fill_table_1(method, centered, is_asynchronous):
+def test_the_named_rules_fill_table_1(method, is_centered, is_asynchronous):
     """Table 1: ACProp is the cell that is centered and asynchronous."""
-    assert (method.centered, method.delay > 0) == (centered, is_asynchronous)
+    cell = method.center is not None, method.delay > 0
+    assert cell == (is_centered, is_asynchronous)
 
 
 def test_no_two_named_rules_are_the_same():
     assert len(set(NAMED)) == len(NAMED)
 
 
-def test_acprop_divides_the_gradient_and_its_momentum_form_the_mean():
-    """Algorithm 2's numerator is g_t; the appendix's theorem has m_t."""
-    assert rule.ACPROP_PAPER.numerator == "g"
-    assert replace(rule.ACPROP_PAPER, numerator="m") == rule.ACPROP_BEFORE
+def test_the_forms_of_acprop_differ_in_what_is_averaged_and_centered_on():
+    """Algorithm 2 divides g_t; the appendix's theorem m_t; the default averages u_t."""
+    assert rule.ACPROP_PAPER.average is None
+    assert replace(rule.ACPROP_PAPER, average="before") == rule.ACPROP_BEFORE
+    assert replace(rule.ACPROP_PAPER, average="after") == rule.ACPROP_AFTER
+    changes = {"center": "average", "nesterov": True}
+    assert replace(rule.ACPROP_AFTER, **changes) == rule.ACPROP
+
+
+@pytest.mark.parametrize(
+    ("method", "keeps_m", "keeps_average"),
+    [
+        (rule.ACPROP, False, True),
+        (rule.ACPROP_AFTER, True, True),
+        (replace(rule.ACPROP_AFTER, center=None), False, True),
+        (rule.ACPROP_BEFORE, True, False),
+        (rule.ACPROP_PAPER, True, False),
+        (rule.ADAM, True, False),
+    ],
+    ids=str,
+)
+def test_a_rule_says_which_means_it_keeps(method, keeps_m, keeps_average):
+    """The default keeps M and s: as many bytes as Adam."""
+    assert (method.keeps_m, method.keeps_average) == (keeps_m, keeps_average)
 
 
 def test_a_rule_is_equal_to_its_spelling_and_finds_the_same_entry():
-    spelled = Rule(centered=True, delay=1, numerator="g")
+    spelled = Rule(average=None, center="m", delay=1)
     assert spelled == rule.ACPROP_PAPER
     assert {rule.ACPROP_PAPER: "found"}[spelled] == "found"
     assert spelled != replace(spelled, delay=2)
@@ -84,9 +108,39 @@ def test_a_value_survives_pickle_and_its_own_repr(value):
         ({"delay": True}, TypeError, "delay must be a whole number, got True"),
         ({"delay": "1"}, TypeError, "delay must be a whole number, got '1'"),
         (
-            {"numerator": "v"},
+            {"average": "m"},
             ValueError,
-            "numerator must be one of g, m, got 'v'",
+            "average must be one of None, before, after, got 'm'",
+        ),
+        (
+            {"center": "M"},
+            ValueError,
+            "center must be one of None, m, average, got 'M'",
+        ),
+        ({"nesterov": 1}, TypeError, "nesterov must be True or False, got 1"),
+        (
+            {"nesterov": True},
+            ValueError,
+            "nesterov must be False with average=None, got True; there is no average "
+            "that could look ahead",
+        ),
+        (
+            {"center": "average"},
+            ValueError,
+            'center must be None or "m" with average=None and delay=1, got '
+            "'average'; it needs average=\"after\" and delay=1",
+        ),
+        (
+            {"average": "before", "center": "average"},
+            ValueError,
+            "center must be None or \"m\" with average='before' and delay=1, got "
+            "'average'; it needs average=\"after\" and delay=1",
+        ),
+        (
+            {"average": "after", "center": "average", "delay": 2},
+            ValueError,
+            "center must be None or \"m\" with average='after' and delay=2, got "
+            "'average'; it needs average=\"after\" and delay=1",
         ),
         (
             {"reduction": "sum"},
@@ -127,6 +181,16 @@ def test_a_rule_refuses_what_it_cannot_mean(changes, kind, message):
         ({"clip": nan}, "clip must be above 0, got nan; None switches it off"),
         ({"clip": True}, 'clip must be None, "t**0.25" or a number, got True'),
         (
+            {"average": None},
+            "nesterov must be False with average=None, got True; there "
+            "is no average that could look ahead",
+        ),
+        (
+            {"average": "before"},
+            "center must be None or \"m\" with average='before' and delay=1, got "
+            "'average'; it needs average=\"after\" and delay=1",
+        ),
+        (
             {"clip": "t**0.5"},
             "clip must be None, \"t**0.25\" or a number, got 't**0.5'",
         ),
@@ -154,10 +218,50 @@ def test_only_our_own_convention_has_a_bound():
 
 def test_our_convention_is_that_of_torch_with_a_bound():
     """What an AdamW user knows of ε, bias correction and its place is true here."""
-    # Of the numerator torch's classes say themselves what it is.
     changes = {"name": "torch", "eps": 1e-8, "amsgrad": "raw", "clip": None}
-    changes |= {"numerator": "g"}
+    # What is averaged torch's classes say themselves.
+    changes |= {"average": None, "center": "m", "nesterov": False}
     assert replace(rule.GUARDED, **changes) == rule.TORCH
+
+
+@pytest.mark.parametrize("value", EVERY, ids=lambda value: value.name)
+def test_a_convention_that_is_told_nothing_means_its_own_rule(value):
+    """Algorithm 2 in every publication; the default in ours."""
+    expected = rule.ACPROP if value is rule.GUARDED else rule.ACPROP_PAPER
+    assert choose(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"average": None}, rule.ACPROP_PAPER),
+        ({"average": "before"}, rule.ACPROP_BEFORE),
+        ({"average": "after"}, rule.ACPROP),
+        (
+            {"average": "after", "center": "m"},
+            replace(rule.ACPROP_AFTER, nesterov=True),
+        ),
+        ({"nesterov": False}, replace(rule.ACPROP, nesterov=False)),
+        ({"center": "m", "nesterov": False}, rule.ACPROP_AFTER),
+        ({"center": None}, replace(rule.ACPROP, center=None)),
+        ({"delay": 0}, Rule("after", "m", 0, nesterov=True)),
+        ({"delay": 3}, Rule("after", "m", 3, nesterov=True)),
+        (
+            {"average": "before", "nesterov": True},
+            Rule("before", "m", 1, nesterov=True),
+        ),
+        ({"reduction": "max"}, replace(rule.ACPROP, reduction="max")),
+    ],
+    ids=str,
+)
+def test_what_an_option_leaves_to_our_convention_fits_the_average(options, expected):
+    """Look ahead and center belong to the average they were chosen with."""
+    assert choose(rule.GUARDED, **options) == expected
+
+
+@pytest.mark.parametrize("average", ["before", "after"])
+def test_an_average_under_a_published_convention_looks_nowhere(average):
+    assert choose(rule.PAPER, average=average) == Rule(average, "m", 1)
 
 
 def test_the_published_versions_disagree_where_the_paper_says_nothing():
@@ -228,7 +332,7 @@ def test_fields_that_came_from_a_file_are_checked_like_any_other():
         convention(kept | {"clip": 0})
 
 
-def test_fields_of_the_first_edition_are_refused_with_a_remedy():
+def test_fields_that_no_convention_has_are_refused():
     kept = plain(replace(rule.GUARDED, clip=0.5)) | {"kappa": 0.1, "n0": 2.0}
-    with pytest.raises(ValueError, match=r"got kappa, n0; .* pass \"guarded\"$"):
+    with pytest.raises(ValueError, match=r"^convention must .* got kappa, n0$"):
         convention(kept)

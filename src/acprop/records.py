@@ -22,8 +22,10 @@ Counts = tuple[tuple[int, ...], ...]
 
 Finite = Literal["converged", "not converged", "undecided"]
 Asymptotic = Literal["converges", "diverges"]
-Kind = Literal["central", "proof step", "constant", "wording"]
+Kind = Literal["central", "proof step", "constant", "wording", "definition"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+# Counted apart: a slip of wording is no result that fails, and a definition cannot.
+APART: tuple[Kind, ...] = ("wording", "definition")
 Ruleset = Literal["default", "paper", "tuned"]
 RULESETS: tuple[Ruleset, ...] = get_args(Ruleset)
 
@@ -200,7 +202,8 @@ class Verdict:
         that fails is a defect.
     kind: "central", a result; "proof step", a step of a proof or a reason given for a
         result; "constant", a number or a closed form; "wording", a remark or a slip on
-        which no conclusion rests.
+        which no conclusion rests; "definition", what follows from the definitions and
+        cannot fail. The last two are counted apart.
     numbers: the evidence, for a program.
     """
 

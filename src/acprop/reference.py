@@ -157,12 +157,14 @@ def _descend(
     if h.clip is not None:
         bound = state.t**0.25 if isinstance(h.clip, str) else h.clip
         u = np.clip(u, -bound, bound)
-    d, M = u, state.M
+    with np.errstate(invalid="ignore"):
+        u = u + 0 * numerator  # an infinite gradient must be seen in spite of the bound
+    d, average = u, state.M
     if rule.average == "after":
-        d = M = h.beta1 * M + (1 - h.beta1) * u
+        d = average = h.beta1 * state.M + (1 - h.beta1) * u
         if rule.nesterov:
-            d = h.beta1 * M + (1 - h.beta1) * u
-    return state._replace(top=top, M=M), d, denominator
+            d = h.beta1 * average + (1 - h.beta1) * u
+    return state._replace(top=top, M=average), d, denominator
 
 
 def _numerator(

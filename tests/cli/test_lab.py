@@ -206,7 +206,9 @@ def test_the_command_is_installed_and_does_not_load_torch():
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
     said = subprocess.run(
-        [sys.executable, "-m", "acprop-paper", "--version"], capture_output=True, text=True
+        [sys.executable, "-m", "acprop-paper", "--version"],
+        capture_output=True,
+        text=True,
     )
     assert said.stdout.startswith("acprop 0.")
 

@@ -60,7 +60,9 @@ BETAS = [(0.9, 0.99), (0.5, 0.99), (0.9, 0.5), (0.9, 0.9)]
 def test_the_longest_step_does_not_depend_on_the_learning_rate(beta1, beta2):
     """Steps grow by 1/r, so the last is 1 - r of their sum; one or two more follow."""
     rates = (1e-6, 3e-6, 1e-5)
-    run = descend("acprop-paper", learning_rates=rates, beta1=beta1, beta2=beta2, steps=2600)
+    run = descend(
+        "acprop-paper", learning_rates=rates, beta1=beta1, beta2=beta2, steps=2600
+    )
     r = max(beta2**0.5, beta1)
     share = run.step_sizes.max(axis=0) / largest_step(beta1, beta2)
     assert (share > 0.97).all()

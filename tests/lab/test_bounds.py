@@ -45,6 +45,14 @@ def test_formula_bound_no_ceiling():
     np.testing.assert_allclose(seen, by_hand, **EXACT)
 
 
+def test_formula_bound_constant_rate():
+    """The same bound at η = 0 with α0/√T: H_T(0) = T."""
+    rate = A0 / math.sqrt(T)
+    seen = bounds.theorem_41_without_ceiling(C, alpha0=rate, eta=0.0, T=T, f_1=4.0)
+    by_hand = 2 / (0.4 * 4) * (3 / 0.05 + 2 * 1.5**2 * 0.49 * 0.05 / 2)
+    np.testing.assert_allclose(seen, by_hand, **EXACT)
+
+
 def test_formula_bound_clipped():
     seen = bounds.theorem_41_clipped(C, alpha0=A0, eta=ETA, T=T)
     rest = 6 / 0.05 / 2 + 2 * 1.5**2 * 0.49 * 0.05 / 0.5 / 8
@@ -98,6 +106,13 @@ def test_formula_momentum_corrected():
     np.testing.assert_allclose(seen, (6 + 9 * E) / 2 / (0.05 * 0.4), **EXACT)
 
 
+def test_formula_momentum_ceiling():
+    seen = bounds.momentum_with_ceiling(C, alpha0=A0, eta=ETA, T=T, beta1=BETA1)
+    squares = 4.5 * 2 * 1.5**2 * 9 * 0.05 / (1 - ETA) * T**-ETA
+    by_hand = 6 / 0.05 * T ** (ETA - 1) + squares + 4 * 5 * 1.5 * 9 / T
+    np.testing.assert_allclose(seen, by_hand / 0.4, **EXACT)
+
+
 def test_formula_momentum_synchronous():
     seen = bounds.momentum_synchronous(C, alpha0=A0, eta=ETA, T=T, beta1=BETA1)
     E = 5 * 0.05 * 1.5 / 0.2 + 4.5 * 2 * 0.05**2 * 1.5**2 * SUM
@@ -144,7 +159,9 @@ def test_formula_centering_cap():
     np.testing.assert_allclose(cap, 15.51, rtol=1e-3)
 
 
-@pytest.mark.parametrize(("name", "reach"), [("acprop-paper", 2 * 0.8), ("adashift", 1.0)])
+@pytest.mark.parametrize(
+    ("name", "reach"), [("acprop-paper", 2 * 0.8), ("adashift", 1.0)]
+)
 def test_formula_natural_constants(name, reach):
     p = problem("waves")
     c = natural_constants(p, method(name), eps=0.1, beta1=0.8)
@@ -212,7 +229,8 @@ def test_formula_async_identity():
     """The mean of two asynchronous steps is the step of the mean gradient."""
     h, state = Hyper(eps=0.1, axis=()), State(t=5, m=0.2, s=0.3)
     low, mid, high = (
-        advance(method("acprop-paper"), SECTION_4, state, g, h)[1] for g in (-1.0, 0.5, 2.0)
+        advance(method("acprop-paper"), SECTION_4, state, g, h)[1]
+        for g in (-1.0, 0.5, 2.0)
     )
     np.testing.assert_allclose((low + high) / 2, mid, **EXACT)
 

@@ -19,7 +19,13 @@ DELAYED = {
     "adashift n=3": replace(METHODS["adashift"], rule=replace(ADASHIFT, delay=3)),
     "acprop n=3": replace(METHODS["acprop-paper"], rule=replace(ACPROP_PAPER, delay=3)),
 }
-ALL = METHODS | DELAYED
+AHEAD = {
+    f"{name} ahead": replace(
+        METHODS[name], rule=replace(METHODS[name].rule, nesterov=True)
+    )
+    for name in ("adam", "acprop-before", "acprop-after")
+}
+ALL = METHODS | DELAYED | AHEAD
 
 
 def simulated(problem, method, convention, beta1, start=10**12):
@@ -46,7 +52,9 @@ def test_the_exact_drift_is_where_a_long_run_ends(name, convention):
         np.testing.assert_allclose(exact, run, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["acprop-paper", "adashift", "acprop-after", "adopt"])
+@pytest.mark.parametrize(
+    "name", ["acprop", "acprop-paper", "adashift", "acprop-after", "adopt"]
+)
 def test_the_drift_at_a_step_is_that_of_a_run_there(name):
     """c_t = t^¼ changes by 5e-6 of itself within the 1200 steps before 5·10⁷."""
     method, t = METHODS[name], 5 * 10**7
@@ -62,9 +70,9 @@ def test_the_drift_at_a_step_is_that_of_a_run_there(name):
     assert max(found) > 0.01
 
 
-@pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_a_fixed_clip_stays_in_the_limit(momentum):
-    method = replace(METHODS["acprop-paper"], momentum=momentum)
+@pytest.mark.parametrize("name", ["acprop", "acprop-paper", "acprop-after"])
+def test_a_fixed_clip_stays_in_the_limit(name):
+    method = METHODS[name]
     convention = replace(GUARDED, clip=1.5)
     for problem in (dense(9), sparse(9)):
         exact = drift(problem, method, convention, beta1=0.7, beta2=BETA2, eps=1e-3)

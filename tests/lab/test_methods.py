@@ -46,7 +46,9 @@ def test_adopt_follows_its_paper():
         v = 0.95 * v + 0.05 * g**2
 
 
-@pytest.mark.parametrize(("name", "rule"), [("acprop-paper", ACPROP_PAPER), ("amsgrad", ADAM)])
+@pytest.mark.parametrize(
+    ("name", "rule"), [("acprop-paper", ACPROP_PAPER), ("amsgrad", ADAM)]
+)
 def test_the_family_is_the_reference(name, rule):
     h = H._replace(amsgrad=name == "amsgrad")
     state = State()

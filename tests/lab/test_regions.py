@@ -25,7 +25,9 @@ def test_a_cell_says_which_learning_rate_came_closest():
 
 
 def test_the_words_follow_the_numbers():
-    for region in regions("sparse", [4, 20, 40], sweep("acprop-paper", "rmsprop", "adam")):
+    for region in regions(
+        "sparse", [4, 20, 40], sweep("acprop-paper", "rmsprop", "adam")
+    ):
         for c in region.cells:
             assert c.asymptotic == ("converges" if c.drift > 0 else "diverges")
             lost = "undecided" if c.drift > 0 else "not converged"
@@ -34,7 +36,14 @@ def test_the_words_follow_the_numbers():
 
 @pytest.mark.parametrize("beta1", [0.5, 0.7, 0.9])
 def test_no_dense_cell_converges_against_its_drift(beta1):
-    names = ("adam", "rmsprop", "adabelief", "rmsprop-centered", "acprop-paper", "adashift")
+    names = (
+        "adam",
+        "rmsprop",
+        "adabelief",
+        "rmsprop-centered",
+        "acprop-paper",
+        "adashift",
+    )
     found = regions("dense", range(3, 43, 3), sweep(*names, beta1=beta1))
     assert sum(len(surprises(r)) for r in found) == 0
     assert any(c.asymptotic == "diverges" for c in found[0].cells)
@@ -54,7 +63,9 @@ def test_sparse_cells_that_converge_against_their_drift_are_named():
 def test_undecided_is_what_a_longer_run_decides():
     kinds = {}
     for steps in (1_000, 100_000):
-        (region,) = regions("dense", [10, 20], sweep("acprop-paper", kick=False, steps=steps))
+        (region,) = regions(
+            "dense", [10, 20], sweep("acprop-paper", kick=False, steps=steps)
+        )
         kinds[steps] = [c.finite for c in region.cells]
         assert {c.asymptotic for c in region.cells} == {"converges"}
     assert "undecided" in kinds[1_000]

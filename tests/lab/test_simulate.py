@@ -232,8 +232,9 @@ def test_async_converges_on_the_whole_dense_grid_and_sync_does_not():
 @pytest.mark.parametrize(
     "unknown",
     [
-        Method("delay 2", rule.Rule(centered=True, delay=2, numerator="g")),
-        Method("reduced", rule.Rule(False, 1, "g", reduction="max")),
+        Method("delay 2", rule.Rule(average=None, center="m", delay=2)),
+        Method("reduced", rule.Rule(None, None, 1, reduction="max")),
+        METHODS_BY_NAME["acprop"],
         METHODS_BY_NAME["amsgrad"],
         METHODS_BY_NAME["adopt"],
     ],
@@ -243,7 +244,8 @@ def test_a_method_the_native_engine_has_not_is_refused_there_and_run_by_numpy(un
     sweep = short(methods=(ACPROP_PAPER, unknown))
     message = (
         r"^engine must be 'numpy' here, got 'native': "
-        r"it has only rules with a delay of 0 or 1$"
+        r"it has only rules with a delay of 0 or 1 that do not look ahead and are not "
+        r"centered on their average$"
     )
     with pytest.raises(RuntimeError, match=message):
         distances([dense(3)], sweep, engine="native")

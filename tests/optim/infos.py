@@ -68,35 +68,36 @@ SHARED = {
     "paper, amsgrad": {"convention": "paper", "eps": EPS, "amsgrad": True},
 }
 BETAS = {"betas": {"betas": (0.5, 0.9)}, "no mean": {"betas": (0.0, 0.99), "eps": EPS}}
-MOMENTUM = {
-    "momentum": {"momentum": 0.9},
-    "momentum, decay, capturable": {
-        "momentum": 0.5,
-        "weight_decay": 0.1,
-        "capturable": True,
-    },
-}
 WINDOW = {
-    "momentum, delay 3": {"momentum": 0.9, "delay": 3},
     "synchronous": {"delay": 0},
     "delay 3": {"delay": 3},
     "delay 3, authors": {"delay": 3, "convention": "authors", "eps": EPS},
     "delay 3, capturable, amsgrad": {"delay": 3, "capturable": True, "amsgrad": True},
 }
-OWN = {
-    acprop.ACProp: {
-        **BETAS,
-        **WINDOW,
-        **MOMENTUM,
-        "mean": {"numerator": "m"},
-        "mean, delay 3": {"numerator": "m", "delay": 3},
-        "mean, momentum": {"numerator": "m", "momentum": 0.9},
+# What is averaged, what s is centered on, and whether the average looks ahead.
+AVERAGES = {
+    "no average": {"average": None},
+    "before": {"average": "before"},
+    "before, ahead": {"average": "before", "nesterov": True},
+    "before, ahead, delay 3": {"average": "before", "nesterov": True, "delay": 3},
+    "after, not ahead": {"nesterov": False},
+    "after, on m": {"average": "after", "center": "m"},
+    "after, uncentered": {"average": "after", "center": None},
+    "no average, delay 3": {"average": None, "delay": 3},
+    "after, paper": {"convention": "paper", "eps": EPS, "average": "after"},
+    "after, L2, capturable": {
+        "betas": (0.5, 0.999),
+        "weight_decay": 0.1,
+        "decoupled_weight_decay": False,
+        "capturable": True,
     },
+}
+OWN = {
+    acprop.ACProp: {**BETAS, **WINDOW, **AVERAGES},
     acprop.AdaBelief: BETAS,
     acprop.AdaShift: {
         **BETAS,
         **WINDOW,
-        **MOMENTUM,
         "max": {"reduction": "max"},
         "mean": {"reduction": "mean"},
         "max, delay 3, amsgrad": {"reduction": "max", "delay": 3, "amsgrad": True},
@@ -186,8 +187,11 @@ OWN_REFUSED = {
     acprop.ACProp: [
         *REFUSED_BETAS,
         *REFUSED_DELAY,
-        ({"numerator": "s"}, ValueError, r"^numerator must be one of g, m, got"),
-        ({"momentum": 1.0}, ValueError, r"^momentum must be in \[0, 1\), got 1.0$"),
+        ({"average": "m"}, ValueError, r"^average must be one of None, before, after"),
+        ({"center": "M"}, ValueError, r"^center must be one of None, m, average, got"),
+        ({"nesterov": "yes"}, TypeError, r"^nesterov must be True or False, got 'yes'"),
+        ({"average": None, "nesterov": True}, ValueError, r"^nesterov must be False "),
+        ({"center": "average", "delay": 0}, ValueError, r'^center must be None or "m"'),
     ],
     acprop.AdaBelief: REFUSED_BETAS,
     acprop.AdaShift: [

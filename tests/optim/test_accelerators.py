@@ -22,7 +22,8 @@ WAYS = {
     "foreach, all options": {
         "foreach": True,
         "amsgrad": True,
-        "momentum": 0.9,
+        "average": "after",
+        "nesterov": True,
         "weight_decay": 0.1,
         "convention": "authors",
     },
@@ -141,6 +142,6 @@ def test_inductor_writes_few_triton_kernels(options, n_kernels, n_launches):
     assert (len(found["kernels"]), found["launches"]) == (n_kernels, n_launches)
     main = max(found["kernels"], key=len)
     assert "tl.sqrt" in main or "sqrt_rn" in main
-    # x, g, m, s and the scalars in, x, m and s out: one pass over memory
+    # x, g, M, s and the scalars in, x, M and s out: one pass over memory
     if options == {}:
         assert (main.count("tl.load"), main.count("tl.store")) == (6, 3)

@@ -86,7 +86,7 @@ def test_a_model_of_fake_tensors_takes_fake_steps():
         for _ in range(2):
             model(torch.randn(3, 4)).sum().backward()
             opt.step()
-    assert opt.state[model.weight]["exp_avg"].shape == (2, 4)
+    assert opt.state[model.weight]["momentum_buffer"].shape == (2, 4)
 
 
 def test_a_fake_gradient_of_a_real_parameter_is_refused_not_read():

@@ -12,9 +12,11 @@ from .walks import exactly, plain_params, snapshot, walk
 
 RULES = {
     "acprop": (acprop.ACProp, {}),
-    "acprop, momentum": (acprop.ACProp, {"numerator": "m"}),
+    "acprop, paper": (acprop.ACProp, {"average": None}),
+    "acprop, before": (acprop.ACProp, {"average": "before", "nesterov": True}),
+    "acprop, after": (acprop.ACProp, {"average": "after", "center": "m"}),
     "acprop, delay 3": (acprop.ACProp, {"delay": 3}),
-    "acprop, momentum, delay 2": (acprop.ACProp, {"delay": 2, "numerator": "m"}),
+    "acprop, before, delay 2": (acprop.ACProp, {"delay": 2, "average": "before"}),
     "adabelief": (acprop.AdaBelief, {}),
     "adashift": (acprop.AdaShift, {}),
     "adashift, max": (acprop.AdaShift, {"reduction": "max"}),
@@ -28,7 +30,7 @@ OPTIONS = {
     "L2": {"weight_decay": 0.3, "decoupled_weight_decay": False},
     "decoupled": {"weight_decay": 0.3, "decoupled_weight_decay": True},
     "maximize": {"maximize": True},
-    "momentum": {"momentum": 0.8},
+    "betas": {"betas": (0.6, 0.8)},
     "clip": {"clip": 0.7},
     "capturable": {"capturable": True},
 }

@@ -53,21 +53,42 @@ def feed(param: Tensor, opt: acprop.ACProp, gradient: float, times: int = 1) -> 
 
 
 def skip(param: Tensor, opt: acprop.ACProp, gradient: float, times: int) -> None:
-    """What `feed` does to the state of a one-element tensor, in closed form.
+    """What `feed` does to the state of a one-element tensor, without the tensors."""
+    state, group = opt.state[param], opt.param_groups[0]
+    if group["center"] == "average":
+        _skip_default(state, gradient, times)
+    else:
+        _skip_centered_on_m(state, group, gradient, times)
+    state["step"] += times
+
+
+def _skip_default(state: dict[str, Tensor], g: float, times: int) -> None:
+    before, M, s = (state[k].item() for k in ("step", "momentum_buffer", "exp_avg_sq"))
+    for t in range(int(before) + 1, int(before) + times + 1):
+        d = (s / (1 - BETA2 ** (t - 1))) ** 0.5 + 1e-30
+        r = g - d * min(max(M, -1), 1)
+        M = BETA1 * M + (1 - BETA1) * min(max(g / d, -(t**0.25)), t**0.25)
+        s = BETA2 * s + (1 - BETA2) * (1 + BETA1) / 2 * r * r
+    state["momentum_buffer"].fill_(M)
+    state["exp_avg_sq"].fill_(s)
+
+
+def _skip_centered_on_m(
+    state: dict[str, Tensor], group: dict, gradient: float, times: int
+) -> None:
+    """In closed form.
 
         m = g + β1^k·(m - g)
         s = β2^k·s + (1 - β2)·(β1·(m - g))²·(β2^k - β1^2k) / (β2 - β1²)
 
     An ε that accumulates is a geometric sum.
     """
-    state, group = opt.state[param], opt.param_groups[0]
     fade = (BETA2**times - BETA1 ** (2 * times)) / (BETA2 - BETA1**2)
     surprise = (BETA1 * (state["exp_avg"] - gradient)) ** 2
     accumulated = group["eps"] * (group["convention"] in ("authors", "optax"))
     state["exp_avg"].copy_(gradient + BETA1**times * (state["exp_avg"] - gradient))
     state["exp_avg_sq"].mul_(BETA2**times).add_((1 - BETA2) * fade * surprise)
     state["exp_avg_sq"].add_(accumulated * (1 - BETA2**times) / (1 - BETA2))
-    state["step"] += times
 
 
 def zero_first(param: Tensor, opt: acprop.ACProp) -> None:
@@ -110,12 +131,23 @@ def test_the_default_bounds_the_step_after_every_past(past, dtype, foreach):
 
 
 @both_kernels
-def test_the_first_step_is_adams(foreach):
-    """lr·sign(g): nothing stands still, nothing depends on the scale."""
-    param, opt = make(4, foreach=foreach)
+@pytest.mark.parametrize(
+    ("options", "share"),
+    [
+        ({}, 1 - BETA1**2),
+        ({"nesterov": False}, 1 - BETA1),
+        ({"average": "before"}, 1.0),
+        ({"average": None}, 1.0),
+    ],
+    ids=str,
+)
+def test_the_first_step_is_a_share_of_adams(options, share, foreach):
+    """lr·sign(g), and of it what an average that starts at 0 takes; of any scale."""
+    param, opt = make(4, foreach=foreach, **options)
     param.grad = torch.tensor([0.0, 1e-20, -3.0, 1e20])
     opt.step()
-    assert_same(param.detach(), LR * torch.tensor([0.0, -1.0, 1.0, -1.0]))
+    expected = share * LR * torch.tensor([0.0, -1.0, 1.0, -1.0])
+    torch.testing.assert_close(param.detach(), expected, rtol=1e-6, atol=0)
 
 
 @both_kernels
@@ -130,7 +162,7 @@ def test_no_published_convention_bounds_it(past, convention, foreach):
 
 @pytest.mark.parametrize("convention", ["guarded", "paper", "authors"])
 @pytest.mark.parametrize("gradient", [0.0, -1.0])
-def test_skipping_steps_in_closed_form_is_taking_them(gradient, convention):
+def test_skipping_steps_is_taking_them(gradient, convention):
     walked, skipped = (make(1, foreach=False, convention=convention) for _ in "ab")
     for param, opt in (walked, skipped):
         feed(param, opt, -1.0)
@@ -237,21 +269,23 @@ def walk_in_turns(n_steps: int, foreach: bool, **options) -> list[float]:
 def test_alternating_coordinates_of_rosenbrocks_function_converge(foreach):
     """As in timm's optimizer tests: every other gradient of a coordinate is zero.
 
-    timm asks for a distance no larger than at the start; in the end it is a fifth.
+    timm asks for a distance no larger than at the start, 0.71; Adam ends at 0.195.
     """
     distances = walk_in_turns(4000, foreach)
     assert max(distances) <= 0.8
-    assert distances[-1] <= 0.2 * 0.5**0.5
+    assert distances[-1] <= 0.195
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{"numerator": "m"}, {"momentum": 0.9}], ids=str)
-def test_with_momentum_alternating_coordinates_stay_converged(options):
+@pytest.mark.parametrize("options", [{}, {"average": "before"}], ids=str)
+def test_alternating_coordinates_stay_converged(options):
     """Where gradients vanish s forgets, and rounding grows until it is felt again.
 
-    Adam is then thrown to a distance of 0.2, the plain gradient as numerator to 1.3.
+    Adam keeps a distance of 4e-4; the plain gradient, `average=None`, is thrown to 1.3.
     """
-    assert max(walk_in_turns(12_000, foreach=False, **options)[4000:]) <= 0.25
+    distances = walk_in_turns(12_000, foreach=False, **options)[4000:]
+    assert max(distances) <= 0.25
+    assert distances[-1] <= 1e-4
 
 
 @pytest.mark.parametrize(
@@ -274,7 +308,7 @@ def test_the_loss_of_optax_issue_1132_does_not_explode(convention, foreach, is_t
         loss, param.grad = rosenbrock(param)
         losses.append(loss)
         opt.step()
-    assert (max(losses) <= 1.0 and losses[-1] < 0.5) is is_tame
+    assert (max(losses) <= 1.0 and losses[-1] < 0.7) is is_tame  # Adam: 0.81
 
 
 # 3. The scale of the loss, and a spike
@@ -356,12 +390,15 @@ def test_without_the_bound_the_spike_is_not_survived():
 # 4. Gradients that are not finite
 
 
-def warm(foreach: bool, **options) -> tuple[list[Tensor], acprop.ACProp]:
+KERNELS = [{"foreach": False}, {"foreach": True}, {"fused": False}, {}]
+
+
+def warm(**options) -> tuple[list[Tensor], acprop.ACProp]:
     """Two groups of one parameter each, three ordinary steps old."""
     draw = torch.Generator().manual_seed(0)
     params = [torch.ones(3, requires_grad=True), torch.ones(4, requires_grad=True)]
     groups = [{"params": [p]} for p in params]
-    opt = acprop.ACProp(groups, lr=1e-2, foreach=foreach, **options)
+    opt = acprop.ACProp(groups, lr=1e-2, **options)
     for _ in range(3):
         for p in params:
             p.grad = torch.randn(p.shape, generator=draw)
@@ -376,7 +413,7 @@ def assert_same(a: object, b: object) -> None:
 @both_kernels
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 def test_error_if_nonfinite_raises_before_anything_changes(bad, foreach):
-    params, opt = warm(foreach, error_if_nonfinite=True)
+    params, opt = warm(foreach=foreach, error_if_nonfinite=True)
     before = copy.deepcopy((params, opt.state_dict()["state"]))
     params[1].grad[1:3] = bad
     message = (
@@ -397,24 +434,17 @@ def test_error_if_nonfinite_makes_no_state_and_calls_a_parameter_by_its_name():
     assert not opt.state
 
 
-@both_kernels
-def test_a_nan_shows_in_the_parameter_at_once_as_with_torch(foreach):
-    params, opt = warm(foreach)
+@pytest.mark.parametrize("average", [None, "before", "after"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_what_is_not_finite_shows_in_the_parameter_at_once_as_with_torch(
+    bad, kernel, average
+):
+    """The bound hides no overflow: a frozen element would be found by nobody."""
+    params, opt = warm(average=average, **kernel)
     peer = torch.ones(4, requires_grad=True)
-    params[1].grad = peer.grad = torch.tensor([1.0, 1.0, float("nan"), 1.0])
+    params[1].grad = peer.grad = torch.tensor([1.0, 1.0, bad, 1.0])
     opt.step()
-    torch.optim.Adam([peer], foreach=foreach).step()
+    torch.optim.Adam([peer]).step()
     assert params[1].isfinite().tolist() == peer.isfinite().tolist()
-
-
-@both_kernels
-@pytest.mark.parametrize("bad", [float("inf"), -float("inf")])
-def test_an_infinite_gradient_shows_one_step_later(bad, foreach):
-    """The bound makes an ordinary step of it; m and s have heard of it all the same."""
-    params, opt = warm(foreach)
-    params[1].grad = torch.tensor([1.0, 1.0, bad, 1.0])
-    opt.step()
-    assert params[1].isfinite().all()
-    params[1].grad = torch.ones(4)
-    opt.step()
-    assert params[1].isfinite().tolist() == [True, True, False, True]
+    assert peer.isfinite().tolist() == [True, True, False, True]

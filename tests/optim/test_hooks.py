@@ -99,7 +99,7 @@ def test_a_load_hook_may_replace_what_is_loaded(cls):
     optimizer = walk(cls(typed_params()), 2)
     good, bad = optimizer.state_dict(), deepcopy(optimizer.state_dict())
     for state in bad["state"].values():
-        state["exp_avg"].fill_(7.0)
+        state["exp_avg_sq"].fill_(7.0)
     bad["param_groups"][0]["lr"] = 9.0
     fresh = cls(typed_params())
     fresh.register_load_state_dict_pre_hook(lambda *_: deepcopy(good))
@@ -135,14 +135,13 @@ def test_a_hook_after_loading_sees_what_was_loaded_and_has_the_last_word(cls):
     def after(hooked):
         seen.append(deepcopy(hooked.state_dict()["state"]))
         for param in params_of(hooked):
-            hooked.state[param]["exp_avg"] = torch.zeros_like(
-                hooked.state[param]["exp_avg"]
-            )
+            state = hooked.state[param]
+            state["exp_avg_sq"] = torch.zeros_like(state["exp_avg_sq"])
 
     fresh.register_load_state_dict_post_hook(after, prepend=True)
     fresh.load_state_dict(saved)
     exactly(seen[0], saved["state"])
-    assert all((entry["exp_avg"] == 0).all() for entry in snapshot(fresh))
+    assert all((entry["exp_avg_sq"] == 0).all() for entry in snapshot(fresh))
 
 
 @each_class

@@ -76,14 +76,6 @@ BAD = [
     ),
     ("betas", (0.9, "x"), TypeError, "betas[1] must be a number, got 'x'"),
     ("betas", (False, 0.9), TypeError, "betas[0] must be a number, got False"),
-    ("momentum", 1.0, ValueError, "momentum must be in [0, 1), got 1.0"),
-    ("momentum", None, TypeError, "momentum must be a number, got None"),
-    (
-        "momentum",
-        torch.tensor(0.9),
-        TypeError,
-        "momentum must be a number, got a tensor",
-    ),
     (
         "weight_decay",
         torch.tensor(0.1),
@@ -137,8 +129,16 @@ BAD = [
     ("delay", -1, ValueError, "delay must be 0 or more, got -1"),
     ("delay", 1.5, TypeError, "delay must be a whole number, got 1.5"),
     ("delay", True, TypeError, "delay must be a whole number, got True"),
-    ("numerator", "x", ValueError, "numerator must be one of g, m, got 'x'"),
-    ("numerator", None, ValueError, "numerator must be one of g, m, got None"),
+    (
+        "average",
+        "m",
+        ValueError,
+        "average must be one of None, before, after, got 'm'",
+    ),
+    ("center", "M", ValueError, "center must be one of None, m, average, got 'M'"),
+    ("center", True, ValueError, "center must be one of None, m, average, got True"),
+    ("nesterov", "yes", TypeError, "nesterov must be True or False, got 'yes'"),
+    ("nesterov", None, TypeError, "nesterov must be True or False, got None"),
     (
         "reduction",
         "sum",
@@ -181,10 +181,7 @@ BAD = [
     ),
 ]
 # What the group holds under other names, or the caller cannot give it
-BAD_IN_A_GROUP = [
-    *(row for row in BAD if row[0] not in ("alpha", "beta1")),
-    ("centered", "yes", TypeError, "centered must be True or False, got 'yes'"),
-]
+BAD_IN_A_GROUP = [row for row in BAD if row[0] not in ("alpha", "beta1")]
 
 
 def label(value: object) -> str | None:
@@ -249,6 +246,55 @@ def test_foreach_does_not_go_with_differentiable(cls):
     )
     with pytest.raises(ValueError, match=message):
         cls([a_param()], foreach=True, differentiable=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"average": None, "nesterov": True},
+            "nesterov must be False with average=None, got True; there is no average "
+            "that could look ahead",
+        ),
+        (
+            {"convention": "paper", "nesterov": True},
+            "nesterov must be False with average=None, got True; there is no average "
+            "that could look ahead",
+        ),
+        (
+            {"average": "before", "center": "average"},
+            "center must be None or \"m\" with average='before' and delay=1, got "
+            "'average'; it needs average=\"after\" and delay=1",
+        ),
+        (
+            {"center": "average", "delay": 0},
+            "center must be None or \"m\" with average='after' and delay=0, got "
+            "'average'; it needs average=\"after\" and delay=1",
+        ),
+    ],
+    ids=str,
+)
+def test_what_an_average_cannot_do_is_refused(options, message):
+    for make in (
+        lambda: acprop.ACProp([a_param()], **options),
+        lambda: acprop.ACProp([{"params": [a_param()], **options}]),
+        lambda: acprop.ACProp([a_param()]).add_param_group(
+            {"params": [a_param()], **options}
+        ),
+    ):
+        with pytest.raises(ValueError, match="must") as caught:
+            make()
+        assert str(caught.value) == message
+
+
+def test_options_of_a_rule_are_shown_as_they_are_and_not_as_the_convention():
+    """What is left to the convention is filled in where a group is made."""
+    group = acprop.ACProp([a_param()]).param_groups[0]
+    assert (group["average"], group["center"]) == ("after", "average")
+    assert group["nesterov"] is True
+    group = acprop.ACProp([a_param()], convention="paper").param_groups[0]
+    assert (group["average"], group["center"]) == (None, "m")
+    assert group["nesterov"] is False
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=label)
@@ -329,6 +375,7 @@ def test_what_is_on_the_border_of_the_allowed_is_allowed(cls, option, value):
         ({"amsgrad": 1, "maximize": 0}, {"amsgrad": True, "maximize": False}),
         ({"amsgrad": np.True_, "foreach": 1}, {"amsgrad": True, "foreach": True}),
         ({"clip": np.float64(2.0)}, {"clip": 2.0}),
+        ({"nesterov": np.False_}, {"nesterov": False}),
     ],
     ids=str,
 )
@@ -387,10 +434,7 @@ def test_signature_and_keywords_name_the_options_and_their_defaults(cls):
 def test_every_option_is_explained():
     for name, option in FIELDS.items():
         assert option.metadata["meaning"].endswith((".", "?"))
-        assert f"        {name}: " in acprop.ACProp.__doc__ or name in (
-            "centered",
-            "reduction",
-        )
+        assert f"        {name}: " in acprop.ACProp.__doc__ or name == "reduction"
 
 
 # Gradients are looked at before anything moves

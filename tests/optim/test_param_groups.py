@@ -22,7 +22,9 @@ OVERRIDES = {
     "decoupled_weight_decay": None,  # see `override`
     "amsgrad": True,
     "delay": 2,
-    "numerator": "m",
+    "average": "before",
+    "nesterov": False,
+    "center": None,
     "reduction": "max",
     "clip": 0.125,
     "constraint": acprop.Box(-0.25, 0.25),

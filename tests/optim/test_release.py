@@ -44,7 +44,7 @@ def assert_equal(net: nn.Module, twin: nn.Module) -> None:
     "options",
     [
         {},
-        {"weight_decay": 0.1, "amsgrad": True, "momentum": 0.9},
+        {"weight_decay": 0.1, "amsgrad": True, "average": "before"},
         {"foreach": True, "delay": 2},
         {"foreach": False, "convention": "authors"},
         {"small_state": True},

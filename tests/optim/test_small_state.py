@@ -16,8 +16,8 @@ import acprop
 CODED = {
     "step",
     "stream",
-    "exp_avg_code",
-    "exp_avg_scale",
+    "momentum_buffer_code",
+    "momentum_buffer_scale",
     "exp_avg_sq_code",
     "exp_avg_sq_scale",
 }
@@ -78,7 +78,7 @@ def test_biases_keep_their_numbers():
     opt = acprop.ACProp(net.parameters(), small_state=True)
     train(net, opt, 1)
     assert set(opt.state[net[0].weight]) == CODED
-    assert set(opt.state[net[0].bias]) == {"step", "exp_avg", "exp_avg_sq"}
+    assert set(opt.state[net[0].bias]) == {"step", "momentum_buffer", "exp_avg_sq"}
 
 
 def test_a_network_trains_as_with_float32_state():
@@ -138,8 +138,10 @@ def test_a_silent_element_is_as_safe_as_in_float32():
 OPTIONS = [
     {},
     {"convention": "authors", "weight_decay": 0.1},
-    {"amsgrad": True, "momentum": 0.9},
-    {"delay": 0, "numerator": "m"},
+    {"amsgrad": True, "average": "after", "center": "m"},
+    {"amsgrad": True, "average": "before", "nesterov": True},
+    {"average": None},
+    {"delay": 0, "average": "before"},
     {"capturable": True, "foreach": True},
 ]
 
@@ -173,7 +175,7 @@ def test_a_long_vector_is_cut_into_blocks(monkeypatch):
             param.grad = torch.randn(5000, generator=draw)
             opt.step()
         ends.append([param.detach()])
-        assert opt.state[param]["exp_avg_scale"].shape == (1, 79)
+        assert opt.state[param]["momentum_buffer_scale"].shape == (1, 79)
     assert_equal(*ends)
 
 
@@ -199,7 +201,7 @@ def test_other_types_have_it_too(dtype):
     assert train(net, opt, 100) < first
     state = opt.state[net[0].weight]
     wide = torch.float64 if dtype == torch.float64 else torch.float32
-    assert state["exp_avg_scale"].dtype == wide
+    assert state["momentum_buffer_scale"].dtype == wide
 
 
 @pytest.mark.parametrize(
@@ -255,12 +257,12 @@ def test_a_checkpoint_of_the_other_kind_is_converted(small):
     weight = net[0].weight
     assert other.param_groups[0]["small_state"] is small
     assert other.param_groups[0]["lr"] == opt.param_groups[0]["lr"]
-    assert ("exp_avg_code" in other.state[weight]) is small
-    assert ("exp_avg" in other.state[weight]) is not small
+    assert ("momentum_buffer_code" in other.state[weight]) is small
+    assert ("momentum_buffer" in other.state[weight]) is not small
     wide, coded = (opt, other) if small else (other, opt)
     back = acprop.ACProp(net.parameters())
     back.load_state_dict(coded.state_dict())
-    for name in ("exp_avg", "exp_avg_sq"):
+    for name in ("momentum_buffer", "exp_avg_sq"):
         a, b = back.state[weight][name], wide.state[weight][name]
         assert (a - b).norm() < 0.05 * b.norm()
     train(net, other, 3)
@@ -285,8 +287,8 @@ def test_the_option_may_change_between_steps():
     for small in (True, False, True):
         opt.param_groups[0]["small_state"] = small
         train(net, opt, 2)
-        assert ("exp_avg_code" in opt.state[net[0].weight]) is small
-        assert ("exp_avg" in opt.state[net[0].weight]) is not small
+        assert ("momentum_buffer_code" in opt.state[net[0].weight]) is small
+        assert ("momentum_buffer" in opt.state[net[0].weight]) is not small
 
 
 def test_a_copy_takes_the_same_steps():

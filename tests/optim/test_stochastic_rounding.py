@@ -62,7 +62,8 @@ def test_one_rounding_is_right_on_average():
     n = 2**16
     for eighth in range(1, 8):
         param = ones(n)
-        opt = acprop.ACProp([param], lr=eighth / 8 * 2**-7, maximize=True, **RANDOM)
+        options = {"average": None, "maximize": True, **RANDOM}  # of lr exactly
+        opt = acprop.ACProp([param], lr=eighth / 8 * 2**-7, **options)
         walk(param, opt, 1, gradient=torch.ones(n))
         share = (param > 1).float().mean().item()
         assert set(param.detach().float().unique().tolist()) == {1.0, 1 + 2**-7}
@@ -136,8 +137,8 @@ def test_it_needs_no_buffer_and_leaves_other_types_alone():
     for p in (half, wide):
         p.grad = torch.ones_like(p)
     opt.step()
-    assert set(opt.state[half]) == {"step", "exp_avg", "exp_avg_sq", "stream"}
-    assert set(opt.state[wide]) == {"step", "exp_avg", "exp_avg_sq"}
+    assert set(opt.state[half]) == {"step", "momentum_buffer", "exp_avg_sq", "stream"}
+    assert set(opt.state[wide]) == {"step", "momentum_buffer", "exp_avg_sq"}
 
 
 def test_float16_is_refused_before_anything_moves():

@@ -17,6 +17,7 @@ from acprop.lab.boundaries import boundary
 from acprop.lab.limits import limits
 from acprop.lab.methods import METHODS
 from acprop.lab.problems import periodic
+from acprop.lab.settled import settle
 from acprop.lab.simulate import trajectory
 from acprop.lab.steps import feed
 from acprop.reference import Hyper, State, step
@@ -188,6 +189,37 @@ def test_the_drift_of_the_default_is_where_the_reference_settles(convention):
         assert np.sign(ours["rough"]) == np.sign(ours["drift"])
         n_settled += repeats
     assert n_settled > 30
+
+
+def test_the_drift_of_the_default_is_that_of_the_laboratory():
+    """Which finds the same state by Newton's method, in logarithms."""
+    cases = [
+        case | {"beta2": max(case["beta2"], 0.05)}
+        for case in grid(200, seed=4, names=("acprop",))
+    ]
+    theirs = [
+        settle(
+            periodic(case["problem"], case["P"]),
+            CONVENTIONS[case["convention"]],
+            beta1=case["beta1"],
+            beta2=case["beta2"],
+            eps=case["eps"] or CONVENTIONS[case["convention"]].eps,
+            nesterov=True,
+        )
+        for case in cases
+    ]
+    pairs = list(zip(cases, ask("settled", cases), theirs, strict=True))
+    both = [
+        (ours["drift"], float(lab.drift))
+        for _, ours, lab in pairs
+        if ours["isSettled"] and bool(lab.is_settled)
+    ]
+    assert len(both) > 120
+    np.testing.assert_allclose(*zip(*both, strict=True), rtol=0, atol=1e-8)
+    assert sum(o["isSettled"] != bool(lab.is_settled) for _, o, lab in pairs) < 5
+    # With a loose hand, the sign: that is all a plane needs.
+    clear = [o for _, o, _ in pairs if o["isSettled"] and abs(o["drift"]) > 1e-2]
+    assert all(np.sign(o["rough"]) == np.sign(o["drift"]) for o in clear)
 
 
 def test_near_one_the_default_settles_where_the_centered_mean_says():

@@ -43,6 +43,7 @@ def claim(name, owner="paper", verdict="holds", statement="it is so", kind="cent
 CLAIMS = [
     claim("one"),
     claim("two", verdict="fails", kind="wording"),
+    claim("two-and-a-half", kind="definition"),
     claim("two-corrected", "ours"),
     claim("three", verdict="undecided"),
     claim("four", "ours", "fails", VILE),
@@ -274,7 +275,7 @@ def test_a_study_that_makes_no_sense_is_named_and_the_others_are_shown(
 
 def test_claims_are_counted_by_owner(site):
     text = site["index"].text
-    assert "The paper’s claims 1 hold 1 fail 1 undecided" in text
+    assert "The paper’s claims 1 hold 0 fail 1 undecided" in text
     assert "Our own claims 1 hold 1 fail 0 undecided" in text
 
 
@@ -282,7 +283,9 @@ def test_claims_are_counted_by_kind(site):
     top = site["index"].text.partition("Paper versus ours")[2]
     ours = top.partition("Our own claims")[2]
     assert "central: 1 hold, 0 fail, 1 undecided" in top
-    assert "wording: 0 hold, 1 fail, 0 undecided" in top
+    assert "apart, wording: 0 hold, 1 fail, 0 undecided" in top
+    assert "apart, definition: 1 hold, 0 fail, 0 undecided" in top
+    assert "apart, central" not in top
     assert "central: 1 hold, 1 fail, 0 undecided" in ours
     assert "wording: " not in ours
 

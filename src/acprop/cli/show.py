@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from acprop.records import (
+    APART,
     KINDS,
     Boundary,
     Curves,
@@ -132,12 +133,14 @@ def verdict(record: Verdict, *, json: bool = False) -> None:
 def summary(verdicts: Sequence[Verdict]) -> None:
     for owner, whose in (("paper", "the paper's"), ("ours", "our own")):
         of = [v for v in verdicts if v.owner == owner]
+        counted = [v for v in of if v.kind not in APART]
         if of:
-            console.print(f"{len(of)} of {whose} claims: {_counts(of)}")
+            console.print(f"{len(counted)} of {whose} claims: {_counts(counted)}")
         for kind in KINDS:
             some = [v for v in of if v.kind == kind]
             if some:
-                console.print(f"  {kind}: {_counts(some)}")
+                apart = "apart, " if kind in APART else ""
+                console.print(f"  {apart}{kind}: {_counts(some)}")
 
 
 def _counts(verdicts: Sequence[Verdict]) -> str:

@@ -142,6 +142,19 @@ def momentum_corrected(
     return T ** (eta - 1) / (alpha0 * c.C_l) * (c.M_f - c.f_star + E * c.M_g**2)
 
 
+def momentum_with_ceiling(
+    c: Constants, *, alpha0: float, eta: float, T: int, beta1: float
+) -> float:
+    """The same runs, summed with f ≤ M_f as Theorem 4.1 is: O(1/√T) at η = ½.
+
+    1/C_l·[(M_f - f*)/α0·T^(η-1) + (b + ½)·L·C_u²·M_g²·α0/(1-η)·T^-η + b·d·C_u·M_g²/T]
+    """
+    b = beta1 / (1 - beta1)
+    rise = (c.M_f - c.f_star) / alpha0 * T ** (eta - 1)
+    squares = (b + 0.5) * c.L * (c.C_u * c.M_g) ** 2 * alpha0 / (1 - eta) * T**-eta
+    return (rise + squares + b * c.d * c.C_u * c.M_g**2 / T) / c.C_l
+
+
 def momentum_synchronous(
     c: Constants, *, alpha0: float, eta: float, T: int, beta1: float
 ) -> float:

@@ -2,9 +2,10 @@
 
 In the limit the directions d_t repeat with the period while the learning rate hardly
 changes within one, so the sign of Σ d_t decides: towards x*, for ever, or away from it.
-Nothing is simulated; the state comes from the closed forms of `limits`. There the bias
-corrections are 1, the first step is forgotten, and a clip that grows no longer binds.
-To see what it does before that, `drift` can keep it at its value of step t.
+Nothing is simulated; the state comes from the closed forms of `limits`, or from
+`settled` for a rule that is centered on its average. There the bias corrections are 1,
+the first step is forgotten, and a clip that grows no longer binds. To see what it does
+before that, `drift` can keep it at its value of step t.
 """
 
 import math
@@ -16,6 +17,7 @@ from acprop.lab.arrays import Array
 from acprop.lab.limits import log_centered, log_uncentered, mean, second_moment
 from acprop.lab.methods import Method
 from acprop.lab.problems import Problem
+from acprop.lab.settled import Settled, settle
 from acprop.rule import Convention, Rule
 
 
@@ -38,6 +40,9 @@ def drift(
     """
     case = _Case(problem, method, convention, beta1, beta2, eps)
     log_bound = _log_bound(method, convention, t)
+    found = _settled(case, log_bound)
+    if found is not None:
+        return found.drift
     d = _plain_steps(case)
     if d is None:  # relative to the largest step of the period, which has no scale
         sign, log_size = _log_steps(case)
@@ -46,7 +51,7 @@ def drift(
     elif log_bound < math.inf:
         d = np.clip(d, -math.exp(log_bound), math.exp(log_bound))
     if method.rule == "adopt" or _averages_after(method):
-        d = _averaged(d, beta1)
+        d = _averaged(d, beta1, nesterov=_looks_ahead(method))
     return np.sum(d, axis=0) / np.sum(np.abs(d), axis=0)
 
 
@@ -61,6 +66,9 @@ def log_largest_step(
 ) -> Array:
     """log R, R the largest |u_t| of a period in the limit, before any clip."""
     case = _Case(problem, method, convention, beta1, beta2, eps)
+    found = _settled(case, math.inf)
+    if found is not None:
+        return found.log_largest
     _, log_size = _log_steps(case)
     return np.max(log_size, axis=0)
 
@@ -102,6 +110,22 @@ class _Case:
         return values.reshape(len(values), *(1,) * missing, *np.shape(values)[1:])
 
 
+def _settled(case: _Case, log_bound: float) -> Settled | None:
+    """For a rule whose s depends on M; None for those that have closed forms."""
+    rule = case.method.rule
+    if not isinstance(rule, Rule) or rule.center != "average" or case.method.amsgrad:
+        return None
+    return settle(
+        case.problem,
+        case.convention,
+        beta1=case.beta1,
+        beta2=case.beta2,
+        eps=case.eps,
+        nesterov=rule.nesterov,
+        log_bound=log_bound,
+    )
+
+
 def _log_steps(case: _Case) -> tuple[Array, Array]:
     """The sign and log |u_t| of each phase."""
     numerator = case.numerator
@@ -139,10 +163,11 @@ def _plain_steps(case: _Case) -> Array | None:
 def _numerator(problem: Problem, method: Method, beta1: Array) -> Array:
     """By phase, with the shape of β1."""
     rule = method.rule
-    if rule == "avagrad" or (isinstance(rule, Rule) and rule.average == "before"):
-        return mean(problem, beta1)
     beta1 = np.asarray(beta1)
     g = problem.cycle.reshape(-1, *([1] * beta1.ndim)) + np.zeros_like(beta1)
+    if rule == "avagrad" or (isinstance(rule, Rule) and rule.average == "before"):
+        m = mean(problem, beta1)
+        return beta1 * m + (1 - beta1) * g if _looks_ahead(method) else m
     window = range(max(rule.delay, 1) if isinstance(rule, Rule) else 1)
     weights = [beta1**i for i in window]
     past = [np.roll(g, i, axis=0) for i in window]  # newest first
@@ -187,13 +212,17 @@ def _averages_after(method: Method) -> bool:
     return isinstance(method.rule, Rule) and method.rule.keeps_average
 
 
-def _averaged(u: Array, mu: Array) -> Array:
-    """M_t = μ·M_{t-1} + (1 - μ)·u_t, once it repeats itself."""
+def _looks_ahead(method: Method) -> bool:
+    return isinstance(method.rule, Rule) and method.rule.nesterov
+
+
+def _averaged(u: Array, beta1: Array, *, nesterov: bool) -> Array:
+    """M_t = β1·M_{t-1} + (1 - β1)·u_t once it repeats itself, or one step ahead."""
     mean = np.zeros(np.shape(u[0]))
     for now in u:
-        mean = mu * mean + (1 - mu) * now
-    mean = mean / (1 - mu ** len(u))
+        mean = beta1 * mean + (1 - beta1) * now
+    mean = mean / (1 - beta1 ** len(u))
     out = np.empty_like(u)
     for t, now in enumerate(u):
-        out[t] = mean = mu * mean + (1 - mu) * now
-    return out
+        out[t] = mean = beta1 * mean + (1 - beta1) * now
+    return beta1 * out + (1 - beta1) * u if nesterov else out

@@ -1,14 +1,14 @@
 """The paper's toy figures at its own scale, as records; `acprop.report` draws them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from acprop import checks
 from acprop.lab import absolute, gaussian, harmonic, rates, stochastic
 from acprop.lab.boundaries import boundary
-from acprop.lab.claims.grids import COMPARED, PERIODS, protocol
+from acprop.lab.claims.grids import COMPARED, EPS, PERIODS, protocol
 from acprop.lab.limits import log_centered, log_uncentered
 from acprop.lab.methods import METHODS
 from acprop.lab.problems import dense, sparse
@@ -35,9 +35,11 @@ class Figure:
 
 def areas(problem: str, beta1: float) -> list[Record]:
     """Convergence areas of the five optimizers, with their exact borders."""
-    found = regions(problem, PERIODS[problem], protocol(*COMPARED, beta1=beta1))
+    eps, periods = EPS[problem], PERIODS[problem]
+    sweep = replace(protocol(*COMPARED, beta1=beta1), eps=eps)
+    found = regions(problem, periods, sweep)
     borders = [
-        boundary(problem, METHODS[name], beta1=beta1, periods=PERIODS[problem])
+        boundary(problem, METHODS[name], beta1=beta1, periods=periods, eps=eps)
         for name in COMPARED
     ]
     return [*found, *borders]
@@ -84,8 +86,8 @@ def _area(problem: str, beta1: float, place: str) -> Figure:
     return Figure(
         f"area-{problem}-{beta1}",
         place,
-        f"Where five optimizers converge on {eq}, β1 = {beta1}: 10⁴ steps, the best of "
-        "six learning rates; black: the exact border.",
+        f"Where five optimizers converge on {eq}, β1 = {beta1}, ε = {EPS[problem]:g}: "
+        "10⁴ steps, the best of six learning rates; black: the exact border.",
         lambda: areas(problem, beta1),
     )
 

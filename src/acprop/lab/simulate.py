@@ -81,7 +81,10 @@ def distances(
     if engine == "numpy":
         return np.stack([_distances_numpy(problems, sweep, m) for m in sweep.methods])
     if not _has_native(sweep):
-        reason = native.why_not() or "it has only rules with a delay of 0 or 1"
+        reason = native.why_not() or (
+            "it has only rules with a delay of 0 or 1 that do not look ahead and are "
+            "not centered on their average"
+        )
         raise RuntimeError(f"engine must be 'numpy' here, got 'native': {reason}")
     # ctypes lets go of the interpreter's lock, so threads are enough.
     with ThreadPoolExecutor(os.cpu_count() if threads is None else threads) as pool:

@@ -12,7 +12,7 @@ enum { BINS = 64, BLOCK = 512 };
 /* Below this a second thread costs more than it brings; see perf/step.py. */
 enum { WORTH_THREADS = 32768 };
 
-/* The numbers of one step of one tensor, as `settings.Scalars`. */
+/* The numbers of one step of one tensor, as `step_options.Scalars`. */
 typedef struct {
     double scale, floor, mean, bound;
     int unseen;
@@ -73,7 +73,7 @@ static void write_number(void *p, int is_double, double value) {
         *(float *)p = (float)value;
 }
 
-/* `settings.scalars`, in the same order of operations. */
+/* `step_options.scalars`, in the same order of operations. */
 static scalars fill_scalars(double t, const acprop_settings *h) {
     scalars c;
     double k = t - h->delay > 0 ? t - h->delay : 0;

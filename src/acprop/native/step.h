@@ -40,7 +40,7 @@ enum { ACPROP_NO_AVERAGE, ACPROP_BEFORE, ACPROP_AFTER };
 enum { ACPROP_NO_CENTER, ACPROP_ON_M, ACPROP_ON_AVERAGE };
 enum { ACPROP_NO_CLIP, ACPROP_CLIP, ACPROP_CLIP_GROWING };
 
-/* The options of a group of tensors of one type; `settings.Settings` in numbers. */
+/* The options of a group of tensors of one type; `StepOptions` in numbers. */
 typedef struct {
     double lr, beta1, beta2, eps, weight_decay, clip;
     int32_t dtype, step_is_double;

@@ -23,10 +23,11 @@ from torch.optim.optimizer import (
 from acprop import rule as rules
 from acprop.optim.dispatch import Work, share_out
 from acprop.optim.kernels import native
-from acprop.optim.options import FIELDS, Group, Keywords, checked, resolved
+from acprop.optim.options import FIELDS, OWN_EPS, Group, Keywords, checked, resolved
 from acprop.optim.params import HALF, ParamWithState, real, wide_dtype
-from acprop.optim.state import EXACT, WIDE, complete, mean_of, wanted
+from acprop.optim.state import EXACT, WIDE, complete, fits, mean_of, wanted
 from acprop.optim.step_options import step_options_of
+from acprop.optim.switch import adopt
 
 
 class FamilyOptimizer(Optimizer):
@@ -74,7 +75,7 @@ class FamilyOptimizer(Optimizer):
             for option in ("eps", "foreach", "fused", "nesterov", "momentum"):
                 group.pop(option, None)
         group.setdefault("small_state", False)
-        if group.pop(_OWN_EPS, False):
+        if group.pop(OWN_EPS, False):
             group["eps"] = None
         group.update(resolved({**self.defaults, **group}))
 
@@ -87,7 +88,7 @@ class FamilyOptimizer(Optimizer):
         saved = super().state_dict()
         for group in saved["param_groups"]:
             if group["eps"] == rules.convention(group["convention"]).eps:
-                group.update({"eps": 1e-8, _OWN_EPS: True})
+                group.update({"eps": 1e-8, OWN_EPS: True})
         return saved
 
     def load_state_dict(self, state_dict: StateDict) -> None:
@@ -120,8 +121,7 @@ class FamilyOptimizer(Optimizer):
             state = saved["state"].get(i)
             if not state:
                 continue
-            means = ("exp_avg", "exp_avg_code", "momentum_buffer", "momentum_buffer_code")
-            found = [name for name in means if name in state]
+            found = [name for name in _MEANS if name in state]
             if not found or not {"exp_avg_sq", "exp_avg_sq_code"} & state.keys():
                 raise ValueError(
                     f"state_dict must hold exp_avg or momentum_buffer, and exp_avg_sq, "
@@ -150,11 +150,15 @@ class FamilyOptimizer(Optimizer):
                 elif odd and name in WIDE:
                     wide = real(value).to(param.device, wide_dtype(real(param)))
                     self.state[param][name] = wide
-        for group, is_small in zip(self.param_groups, small, strict=True):
+        groups = zip(self.param_groups, saved["param_groups"], small, strict=True)
+        for group, theirs, is_small in groups:
             group["small_state"] = is_small
             for param in group["params"]:
-                if self.state.get(param):
-                    self._complete_state(param, group)
+                if not self.state.get(param):
+                    continue
+                if "convention" not in theirs:
+                    adopt(self.state[param], group)
+                self._complete_state(param, group)
 
     def _init_group(
         self,
@@ -198,7 +202,7 @@ class FamilyOptimizer(Optimizer):
                 continue
             state = self.state[param]
             names = wanted(group, param)
-            if not names <= state.keys():
+            if not fits(state, names):
                 self._complete_state(param, group)
             params.append(param)
             grads.append(grad)
@@ -358,8 +362,8 @@ class FamilyOptimizer(Optimizer):
 # complex if torch.optim saved them. So the saved values are put back in the type of the
 # arithmetic afterwards.
 
-# In a checkpoint: ε is the convention's own, whatever stands beside it.
-_OWN_EPS = "eps_is_the_conventions"
+# A running mean in a checkpoint, as numbers or as codes.
+_MEANS = ("exp_avg", "exp_avg_code", "momentum_buffer", "momentum_buffer_code")
 
 
 def _besides(group: Group, options: Group) -> Group:

@@ -246,8 +246,8 @@ class Options:
     small_state: bool = option(
         False,
         _flag,
-        "keep the average and s of matrices and larger tensors in 8 bits per element: 2.1 bytes "
-        "per parameter instead of 8; docs/small-state.md.",
+        "keep the average and s of matrices and larger tensors in 8 bits per element: "
+        "2.1 bytes per parameter instead of 8; docs/small-state.md.",
     )
     error_if_nonfinite: bool = option(
         False,
@@ -259,6 +259,8 @@ class Options:
 
 _OF_RULE = ("average", "center", "delay", "nesterov", "reduction")
 FIELDS = {f.name: f for f in fields(Options)}
+# In a checkpoint: ε is the convention's own, whatever stands beside it.
+OWN_EPS = "eps_is_the_conventions"
 
 
 class Keywords(TypedDict, total=False):

@@ -20,12 +20,14 @@ State = dict[str, Any]
 WIDE = frozenset({"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "past", "momentum_buffer"})
 _MEANS = ("exp_avg", "momentum_buffer")
 _CODED_SQ = frozenset({"exp_avg_sq_code", "exp_avg_sq_scale"})
-# In types of their own.
-EXACT = frozenset(
-    {f"{mean}_{part}" for mean in _MEANS for part in ("code", "scale")}
-    | _CODED_SQ
-    | {"stream"}
+_CODED_MEANS = frozenset(
+    f"{mean}_{part}" for mean in _MEANS for part in ("code", "scale")
 )
+# In types of their own.
+EXACT = _CODED_MEANS | _CODED_SQ | {"stream"}
+# What one form of may be made of another: a mean that no option asks for any more is
+# dropped, so that it cannot come back years old.
+_MOMENTS = frozenset({*_MEANS, "exp_avg_sq"}) | _CODED_MEANS | _CODED_SQ
 
 
 def wanted(group: Group, param: Tensor) -> set[str]:
@@ -52,13 +54,18 @@ def wanted(group: Group, param: Tensor) -> set[str]:
     return names
 
 
+def fits(state: State, names: set[str]) -> bool:
+    """Is all there that is wanted, and no moment that is not?"""
+    return names <= state.keys() and (_MOMENTS & state.keys()) <= names
+
+
 def mean_of(group: Group) -> str:
     """The running mean that comes first: m, or M where the rule keeps no m."""
     return "exp_avg" if rule_of(group).keeps_m else "momentum_buffer"
 
 
 def complete(state: State, param: Tensor, group: Group, number: int) -> None:
-    """Make the state of a parameter, or what an older checkpoint lacks of it.
+    """Make the state of a parameter, or what it lacks after a change of options.
 
     number: of the parameter in the optimizer; the random bits depend on it.
     """
@@ -78,12 +85,11 @@ def complete(state: State, param: Tensor, group: Group, number: int) -> None:
         )
     if "stream" in names and "stream" not in state:
         state["stream"] = torch.tensor(number, device=param.device)
-    mean = mean_of(group)
-    if not {f"{mean}_code", *_CODED_SQ} <= names & state.keys():
+    if not fits(state, names & _MOMENTS):
         _to_numbers(state, param)
         translate(state, {n.removesuffix("_code") for n in names}, group)
         if names >= _CODED_SQ:
-            _to_codes(state, param, mean)
+            _to_codes(state, param, mean_of(group))
     for name in sorted(names - state.keys()):
         state[name] = _zeros(name, param, group)
 

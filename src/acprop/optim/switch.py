@@ -3,7 +3,7 @@
 Some rules keep m, the mean of gradients, others M, the mean of normalised gradients.
 With the denominator of the last step, D = √(s/(1 - β2^t)), one is about the other:
 
-    M = m / D        0 where D is 0
+    M = clip(m / D, ±c_t)        0 where D is 0
     m = M · D
 
 s stays what it is. Then the next step is about as long as the last one was.
@@ -14,30 +14,74 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from acprop.optim.options import Group
+from acprop import rule as rules
+from acprop.optim.options import FIELDS, OWN_EPS, Group
 
 State = dict[str, Any]
 
 
 def translate(state: State, wanted: set[str], group: Group) -> None:
-    """Make of the running mean that a state has the one that is wanted instead."""
-    if "exp_avg_sq" not in state:
-        return
-    if "momentum_buffer" in wanted - state.keys() and "exp_avg" in state:
-        root = _denominator(state, group)
-        m = state["exp_avg"]
-        state["momentum_buffer"] = torch.where(root > 0, m / root, torch.zeros_like(m))
-    elif "exp_avg" in wanted - state.keys() and "momentum_buffer" in state:
-        state["exp_avg"] = state["momentum_buffer"] * _denominator(state, group)
-    else:
-        return
+    """Make of the running mean that a state has the one that is wanted instead.
+
+    The other one is dropped unless it is wanted too.
+    """
+    if "exp_avg_sq" in state:
+        if "momentum_buffer" in wanted - state.keys() and "exp_avg" in state:
+            state["momentum_buffer"] = _normalised(state, group)
+        elif "exp_avg" in wanted - state.keys() and "momentum_buffer" in state:
+            state["exp_avg"] = state["momentum_buffer"] * _denominator(state, group)
     for name in {"exp_avg", "momentum_buffer"} - wanted:
         state.pop(name, None)
 
 
+def _normalised(state: State, group: Group) -> Tensor:
+    m, root = state["exp_avg"], _denominator(state, group)
+    M = torch.where(root > 0, m / root, torch.zeros_like(m))
+    # As every u was: where s knew of no surprise m / D has no limit of its own.
+    if group["clip"] is None:
+        return M
+    growing = group["clip"] == "t**0.25"
+    bound = float(state["step"]) ** 0.25 if growing else group["clip"]
+    return M.clamp(-bound, bound)
+
+
 def _denominator(state: State, group: Group) -> Tensor:
-    seen = 1 - float(group["betas"][1]) ** float(state["step"])
-    return (state["exp_avg_sq"] / (seen or 1.0)).sqrt()
+    seen = _seen(state, group)
+    radicand = state["exp_avg_sq"] / seen
+    if group["amsgrad"] and "max_exp_avg_sq" in state:
+        top = state["max_exp_avg_sq"]
+        radicand = torch.maximum(radicand, top if _corrects(group) else top / seen)
+    return radicand.sqrt()
+
+
+def _seen(state: State, group: Group) -> float:
+    return 1 - float(group["betas"][1]) ** float(state["step"]) or 1.0
+
+
+def _corrects(group: Group) -> bool:
+    """Is AMSGrad's maximum one of corrected second moments?"""
+    return rules.convention(group["convention"]).amsgrad == "corrected"
+
+
+def adopt(state: State, group: Group) -> None:
+    """Read the state of torch's Adam, AdamW or NAdam as one of our convention."""
+    if "max_exp_avg_sq" in state and _corrects(group):
+        state["max_exp_avg_sq"] = state["max_exp_avg_sq"] / _seen(state, group)
+
+
+_STATE = {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer"}
+# Ours that AdamW does not have, or does not mean alike.
+_OWN = FIELDS.keys() - {
+    "lr",
+    "betas",
+    "eps",
+    "weight_decay",
+    "amsgrad",
+    "decoupled_weight_decay",
+    "maximize",
+    "capturable",
+    "differentiable",
+} | {OWN_EPS}
 
 
 def to_adamw(state_dict: dict[str, Any]) -> dict[str, Any]:
@@ -46,17 +90,29 @@ def to_adamw(state_dict: dict[str, Any]) -> dict[str, Any]:
         torch.optim.AdamW(params).load_state_dict(acprop.to_adamw(opt.state_dict()))
 
     The other way needs nothing: our `load_state_dict` reads AdamW's checkpoints.
+    Not for complex parameters, whose state we keep as real numbers: AdamW refuses it.
     """
     groups = {i: group for group in state_dict["param_groups"] for i in group["params"]}
-    state: dict[Any, State] = {}
-    for i, kept in state_dict["state"].items():
-        if any(str(name).endswith("_code") for name in kept):
-            raise ValueError(
-                "state_dict must have small_state=False to be read by AdamW, got 8-bit "
-                "codes; load it into an optimizer with small_state=False first"
-            )
-        known = {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer"}
-        state[i] = {name: value for name, value in kept.items() if name in known}
-        translate(state[i], {"exp_avg"}, groups[i])
-        state[i].pop("momentum_buffer", None)
-    return {**state_dict, "state": state}
+    return {
+        **state_dict,
+        "state": {
+            i: _adamws(kept, groups[i]) for i, kept in state_dict["state"].items()
+        },
+        "param_groups": [
+            {name: value for name, value in group.items() if name not in _OWN}
+            for group in state_dict["param_groups"]
+        ],
+    }
+
+
+def _adamws(kept: State, group: Group) -> State:
+    if any(str(name).endswith("_code") for name in kept):
+        raise ValueError(
+            "state_dict must have small_state=False to be read by AdamW, got 8-bit "
+            "codes; load it into an optimizer with small_state=False first"
+        )
+    state = {name: value for name, value in kept.items() if name in _STATE}
+    translate(state, {"exp_avg"}, group)
+    if "max_exp_avg_sq" in state and _corrects(group):
+        state["max_exp_avg_sq"] = state["max_exp_avg_sq"] * _seen(state, group)
+    return state

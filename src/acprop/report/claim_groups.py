@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from acprop.records import KINDS, Kind, Verdict
+from acprop.records import APART, KINDS, Kind, Verdict
 from acprop.report.mathml import block
 from acprop.report.paper import formulas
 
@@ -17,7 +17,8 @@ KIND_WORDS: dict[Kind, str] = {
     "central": "A result.",
     "proof step": "A step of a proof, or a reason given for a result.",
     "constant": "A number or a closed form.",
-    "wording": "A remark or a slip on which no conclusion rests.",
+    "wording": "A remark or a slip on which no conclusion rests; counted apart.",
+    "definition": "Follows from the definitions and cannot fail; counted apart.",
 }
 _TITLES = {"paper": "The paper’s claims", "ours": "Our own claims"}
 
@@ -41,10 +42,15 @@ class KindGroup:
     claims: tuple[Claim, ...]
     counts: Counter[str]
 
+    @property
+    def is_apart(self) -> bool:
+        """Is it left out of the counts of its owner?"""
+        return self.kind in APART
+
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The paper, or we."""
+    """The paper, or we; counts: of the kinds that are not counted apart."""
 
     owner: str
     title: str
@@ -65,7 +71,8 @@ def group_claims(verdicts: Sequence[Verdict]) -> list[Owner]:
             for claims in [[_claim(v, known) for v in _sorted(some)]]
         )
         if kinds:
-            owners.append(Owner(owner, title, count_of(of_owner), kinds))
+            counted = [v for v in of_owner if v.kind not in APART]
+            owners.append(Owner(owner, title, count_of(counted), kinds))
     return owners
 
 

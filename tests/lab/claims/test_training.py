@@ -9,6 +9,8 @@ from acprop.lab.claims import training
 EXPECTED = {
     "mnist-s-below-v": "holds",
     "mnist-late-minima": "holds",
+    "mnist-centered-is-faster": "undecided",
+    "small-s-in-practice": "fails",
     "mnist-ratio-decays": "undecided",
     "mnist-noise-from-the-start": "holds",
     "vgg-betas": "undecided",
@@ -35,6 +37,7 @@ def test_the_record_has_the_runs_that_the_script_asks_for():
     cells = [cell for beta in record["vgg"].values() for cell in beta.values()]
     assert len(cells) == 9
     assert {len(cell) for cell in cells} == {3}
+    assert list(record["moments"]) == ["gpt", "vgg"]
 
 
 @pytest.fixture
@@ -49,6 +52,20 @@ def test_one_epoch_with_a_larger_s_would_be_seen(altered):
     epoch = altered["mnist"]["adam"][0][3]
     epoch["s"] = 1.1 * epoch["v"]
     assert training.s_below_v().verdict == "fails"
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(0.5, "holds"), (2.0, "fails")])
+def test_a_centered_method_ahead_throughout_would_be_seen(altered, factor, verdict):
+    for ours, theirs in zip(*altered["mnist"].values(), strict=True):
+        for a, b in zip(ours, theirs, strict=True):
+            a["train_loss"] = factor * b["train_loss"]
+    assert training.centered_is_faster().verdict == verdict
+
+
+def test_an_s_that_is_never_small_would_be_seen(altered):
+    for task in altered["moments"].values():
+        task["below_1e-8"] = 0.0
+    assert training.small_s().verdict == "holds"
 
 
 def test_minima_far_apart_would_be_seen(altered):

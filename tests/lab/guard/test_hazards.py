@@ -33,7 +33,9 @@ def test_no_past_makes_a_step_beyond_the_fourth_root_of_its_number(name, optimiz
 def test_no_hazard_needs_an_epsilon(name, eps):
     """ε = 0 too: a division by 0 ends at the bound."""
     other = worst_step(ACPROP_PAPER, replace(GUARDED, eps=eps), HAZARDS[name])
-    assert other == pytest.approx(worst_step(ACPROP_PAPER, GUARDED, HAZARDS[name]), rel=1e-6)
+    assert other == pytest.approx(
+        worst_step(ACPROP_PAPER, GUARDED, HAZARDS[name]), rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -1,14 +1,14 @@
 """What the figures on Reddi's problem show: areas, borders, trajectories, periods."""
 
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
-from acprop.lab.boundaries import boundary
 from acprop.lab.claims.claim import Claim, Finding
 from acprop.lab.claims.dense import ASYNC, SYNC
-from acprop.lab.claims.grids import PERIODS, protocol
+from acprop.lab.claims.grids import EPS, PERIODS, protocol
+from acprop.lab.drift import drift
 from acprop.lab.methods import METHODS
 from acprop.lab.problems import dense
 from acprop.lab.regions import regions, share, surprises
@@ -16,64 +16,81 @@ from acprop.lab.simulate import trajectory
 from acprop.lab.trajectories import paper_trajectories
 from acprop.rule import AUTHORS, PAPER
 
+# Both ends of (0, 1) stretched: 0.001 to 0.9999.
+THRESHOLD_BETA1 = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
+THRESHOLD_BETA2 = 1 / (1 + np.exp(-np.linspace(-6.9, 9.2, 140)))
+THRESHOLD_PERIODS = range(3, 301)
+_NONE = max(THRESHOLD_PERIODS) + 1
 
-def _pockets(
-    names: Sequence[str], beta1s: Sequence[float]
-) -> dict[tuple[str, float], dict[int, float]]:
-    """Below the last border, the β2 up to which convergence returns, by period."""
-    found: dict[tuple[str, float], dict[int, float]] = {}
-    for name in names:
-        for beta1 in beta1s:
-            border = boundary(
-                "dense", METHODS[name], beta1=beta1, periods=range(3, 43), eps=0.0
+
+@cache
+def first_wrong(name: str, beta1: float) -> tuple[np.ndarray, int]:
+    """P* for each β2, and how many larger P drift rightly all the same."""
+    wrong = np.array(
+        [
+            drift(
+                dense(P),
+                METHODS[name],
+                PAPER,
+                beta1=beta1,
+                beta2=THRESHOLD_BETA2,
+                eps=0.0,
             )
-            found[name, beta1] = {
-                c.period: c.beta2[-2] for c in border.crossings if len(c.beta2) > 1
-            }
-    return found
+            < 0
+            for P in THRESHOLD_PERIODS
+        ]
+    )
+    first = np.where(wrong.any(axis=0), np.argmax(wrong, axis=0) + 3, _NONE)
+    beyond = np.array(THRESHOLD_PERIODS)[:, None] >= first
+    return first, int(np.sum(beyond & ~wrong))
 
 
-def sync_has_one_threshold_curve() -> Finding:
-    pockets = {k: v for k, v in _pockets(SYNC, (0.5, 0.7, 0.9)).items() if v}
-    cells = [(b1, b2) for (_, b1), v in pockets.items() for b2 in v.values()]
-    outside = sum(b1 > b2**0.5 for b1, b2 in cells)
-    listed = {f"{name}, β1 = {b1}": [*v] for (name, b1), v in pockets.items()}
-    where = "; ".join(f"{k}: P = {v}" for k, v in listed.items())
+def sync_diverges_beyond_a_threshold() -> Finding:
+    """Beyond: above the curve P*(β2) of the plane whose y-axis is P."""
+    found = {
+        (name, b1): first_wrong(name, b1) for name in SYNC for b1 in THRESHOLD_BETA1
+    }
+    returns = sum(back for _, back in found.values())
+    cells = len(found) * len(THRESHOLD_PERIODS) * len(THRESHOLD_BETA2)
+    crossed = sum(int(np.sum(first < _NONE)) for first, _ in found.values())
     return Finding(
-        "fails" if pockets else "holds",
-        f"convergence returns at small β2 ({where}); {outside} of these {len(cells)} "
-        "pockets lie where β1 > √β2, outside the condition under which Reddi et al. "
-        "show divergence"
-        if pockets
-        else "one crossing at most for each P",
-        {"pockets": listed, "outside": outside},
+        "holds" if not returns and crossed else "fails",
+        f"Adam, RMSProp and AdaBelief, {len(THRESHOLD_BETA1)} β1 from 0.1 to 0.99, "
+        f"{len(THRESHOLD_BETA2)} β2 from 0.001 to 0.9999, P from 3 to 300: for every "
+        f"β2 the P that drift wrongly are those from some P*(β2) on; {returns} of "
+        f"{cells} cells beyond P* drift rightly",
+        {"cells": cells, "returns": returns},
     )
 
 
-def one_curve_under_reddis_condition() -> Finding:
-    """With β1 < √β2 no pocket is left, for the methods that have one."""
-    found = _pockets(("adam", "adabelief"), (0.7, 0.9))
-    left = [
-        (name, b1, P)
-        for (name, b1), v in found.items()
-        for P, b2 in v.items()
-        if b1 < b2**0.5
-    ]
-    n = sum(map(len, found.values()))
+def the_threshold_folds() -> Finding:
+    """P* need not grow with β2: for Adam at β1 = 0.9 it falls first."""
+    falls: list[tuple[str, float, float]] = []
+    for name in SYNC:
+        for b1 in THRESHOLD_BETA1:
+            first, _ = first_wrong(name, b1)
+            at = np.flatnonzero(np.diff(first) < 0) + 1
+            falls += [(name, b1, float(b2)) for b2 in THRESHOLD_BETA2[at]]
+    inside = [fall for fall in falls if fall[1] < fall[2] ** 0.5]
+    first, _ = first_wrong("adam", 0.9)
+    least = int(np.argmin(first))
     return Finding(
-        "fails" if left or not n else "holds",
-        f"{len(left)} of the {n} pockets of Adam and AdaBelief (β1 = 0.7, 0.9, P to "
-        "42) reach to where β1 < √β2",
-        {"left": len(left), "pockets": n},
+        "holds" if falls and not inside else "fails",
+        f"Adam at β1 = 0.9 drifts wrongly from P* = {first[0]} on at β2 = 0.001, from "
+        f"{first[least]} on at β2 = {THRESHOLD_BETA2[least]:.2f}, and from {first[-1]} "
+        f"on at 0.9999; {len(inside)} of all {len(falls)} places at which P* falls "
+        "have β1 < √β2",
+        {"falls": len(falls), "where β1 < √β2": len(inside)},
     )
 
 
 def area(beta1: float) -> Finding:
-    """The paper prints neither the grid nor ε: ε = 1e-8, that of its curves."""
+    """The paper prints neither the grid nor ε; ours are those of our figure."""
     shares: dict[str, float] = {}
     limit = 1.0
     for names, convention in ((ASYNC, PAPER), (("acprop-paper",), AUTHORS)):
-        sweep = replace(protocol(*names, beta1=beta1, convention=convention), eps=1e-8)
+        sweep = protocol(*names, beta1=beta1, convention=convention)
+        sweep = replace(sweep, eps=EPS["dense"])
         for r in regions("dense", PERIODS["dense"], sweep):
             finite, end = share(r)
             shares[f"{r.optimizer}, {convention.name}"] = finite
@@ -139,7 +156,12 @@ def periods_of_s_and_g() -> Finding:
     settings = [(P, b) for P in (5, 10, 20) for b in (0.5, 0.9)]
     for P, beta in settings:
         run = trajectory(
-            dense(P), METHODS["acprop-paper"], beta1=beta, beta2=beta, alpha0=0.1, steps=4000
+            dense(P),
+            METHODS["acprop-paper"],
+            beta1=beta,
+            beta2=beta,
+            alpha0=0.1,
+            steps=4000,
         )
         # index t - 1 is step t; the last two whole periods, from kP on
         start = (4000 // P - 2) * P - 1
@@ -202,17 +224,18 @@ CLAIMS = (
         "paper",
         "central",
         "Fig. 1, caption",
-        "“there's a threshold curve beyond which sync-optimizers (Adam, RMSProp, "
-        "AdaBelief) will diverge”",
-        sync_has_one_threshold_curve,
+        "“in the (P, β2) plane, there's a threshold curve beyond which sync-optimizers "
+        "(Adam, RMSProp, AdaBelief) will diverge”",
+        sync_diverges_beyond_a_threshold,
     ),
     Claim(
-        "fig-1-threshold-corrected",
+        "fig-1-threshold-folds",
         "ours",
         "central",
         "Fig. 1, caption",
-        "where β1 < √β2, the condition of Reddi et al., the border is one curve",
-        one_curve_under_reddis_condition,
+        "the threshold P* of Adam and AdaBelief is not monotone in β2: it can fall as "
+        "β2 grows, only where β1 > √β2, outside the condition of Reddi et al.",
+        the_threshold_folds,
     ),
     *(
         Claim(

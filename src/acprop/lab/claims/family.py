@@ -68,7 +68,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "adam-without-momentum",
         "paper",
-        "wording",
+        "definition",
         "Section 2.2, Adam",
         "“When β1 = 0, Adam reduces to RMSProp”",
         adam_without_momentum,

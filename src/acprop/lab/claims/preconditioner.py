@@ -77,7 +77,9 @@ def lower_constant() -> Finding:
 def _sharpest(beta1: float, eps: float) -> float:
     """The least A after a long stay at g = -1 and one g = 1, with β2 = 0."""
     gradients = [*[-1.0] * 400, 1.0, 1.0]
-    *_, last = feed(method("acprop-paper"), SECTION_4, Hyper(beta1, 0.0, eps), gradients)
+    *_, last = feed(
+        method("acprop-paper"), SECTION_4, Hyper(beta1, 0.0, eps), gradients
+    )
     return float(last.d)
 
 
@@ -189,7 +191,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "natural-upper-constant",
         "paper",
-        "constant",
+        "definition",
         NATURAL,
         "C_u ≤ 1/ε.",
         upper_constant,

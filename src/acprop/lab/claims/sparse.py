@@ -42,17 +42,6 @@ def right(name: str) -> np.ndarray:
     )
 
 
-def centering_wins() -> Finding:
-    ours, theirs = right("acprop-paper"), right("adashift")
-    only_ours, only_theirs = int(np.sum(ours & ~theirs)), int(np.sum(theirs & ~ours))
-    return Finding(
-        "holds" if only_ours and not only_theirs else "fails",
-        f"of {CELLS} cells ACProp alone converges in {only_ours}, AdaShift alone in "
-        f"{only_theirs}",
-        {"ACProp alone": only_ours, "AdaShift alone": only_theirs, "cells": CELLS},
-    )
-
-
 def ratios_at(P: int, beta1: float, beta2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """log s⁺/s⁻ and log v⁺/v⁻: before the positive gradient, before the negative."""
     log_s = log_centered(sparse(P), beta1, beta2)
@@ -185,14 +174,6 @@ def delays_repeat() -> Finding:
 
 
 CLAIMS = (
-    Claim(
-        "lemma-3.4",
-        "paper",
-        "central",
-        "Lemma 3.4",
-        "ACProp converges where AdaShift (n = 1) does not, never the other way round",
-        centering_wins,
-    ),
     Claim(
         "sparse-condition",
         "paper",

@@ -49,7 +49,10 @@ def weaker_than_others() -> Finding:
 def against_its_twin() -> Finding:
     """Centered RMSProp differs from ACProp in the delay and in nothing else."""
     pairs = {
-        "problem 1": (right_on_dense("acprop-paper"), right_on_dense("rmsprop-centered")),
+        "problem 1": (
+            right_on_dense("acprop-paper"),
+            right_on_dense("rmsprop-centered"),
+        ),
         "problem 2": (right("acprop-paper"), right("rmsprop-centered")),
     }
     shares = {k: (float(a.mean()), float(b.mean())) for k, (a, b) in pairs.items()}

@@ -145,9 +145,12 @@ def _descend(
     numerators = _numerators(items, window, h, [c.mean for c in cs])
     us = list(torch._foreach_div(numerators, roots))
     if h.convention.first_step == "sgd":
-        us = [where(c.unseen, n, u) for c, n, u in zip(cs, numerators, us, strict=True)]
+        for c, n, u in zip(cs, numerators, us, strict=True):
+            u.copy_(where(c.unseen, n, u))
     us = _clip(us, [c.bound for c in cs])
-    expected, ds = _averaged(items, us, roots, h)
+    torch._foreach_add_(us, numerators, alpha=0)  # Note [Infinite gradients], loop.py
+    expected = _expected(items, roots, h)
+    ds = _averaged(items, us, h)
     if isinstance(h.lr, Tensor):
         torch._foreach_sub_(xs, torch._foreach_mul(ds, h.lr))
     else:
@@ -158,25 +161,35 @@ def _descend(
     return expected
 
 
-def _averaged(
-    items: list[ParamWithState], us: Tensors, roots: Tensors, h: StepOptions
-) -> tuple[Tensors | None, Tensors]:
-    """What the averages so far implied, and the directions: the averages with u."""
+def _expected(
+    items: list[ParamWithState], roots: Tensors, h: StepOptions
+) -> Tensors | None:
+    """The gradients that the averages so far imply, if s is centered on these."""
+    if h.rule.center != "average":
+        return None
+    Ms = _present([item.momentum_buffer for item in items])
+    expected = list(torch._foreach_clamp_max(Ms, 1.0))
+    torch._foreach_clamp_min_(expected, -1.0)
+    if h.constraint is None and h.rule.reduction is None:
+        # In the memory of the roots, which nobody needs any more.
+        torch._foreach_mul_(roots, expected)
+        return roots
+    torch._foreach_mul_(expected, roots)
+    return expected
+
+
+def _averaged(items: list[ParamWithState], us: Tensors, h: StepOptions) -> Tensors:
+    """The directions: every u itself, or its average; it may be written over u."""
     Ms = _present([item.momentum_buffer for item in items])
     if not Ms:
-        return None, us
-    expected = None
-    if h.rule.center == "average":
-        expected = list(torch._foreach_clamp_max(Ms, 1.0))
-        torch._foreach_clamp_min_(expected, -1.0)
-        torch._foreach_mul_(expected, roots)
+        return us
+    torch._foreach_mul_(us, 1 - h.beta1)
     torch._foreach_mul_(Ms, h.beta1)
-    torch._foreach_add_(Ms, us, alpha=1 - h.beta1)
+    torch._foreach_add_(Ms, us)
     if not h.rule.nesterov:
-        return expected, Ms
-    ds = list(torch._foreach_mul(Ms, h.beta1))
-    torch._foreach_add_(ds, us, alpha=1 - h.beta1)
-    return expected, ds
+        return Ms
+    torch._foreach_add_(us, Ms, alpha=h.beta1)
+    return us
 
 
 def _numerators(

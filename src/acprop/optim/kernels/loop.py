@@ -117,7 +117,9 @@ def _observe(
     if memory.m is not None:
         m = h.beta1 * memory.m + (1 - h.beta1) * g
     if h.rule.center == "m":
-        r = g - (m if h.convention.residual == "current" else memory.m)
+        mean = m if h.convention.residual == "current" else memory.m
+        assert mean is not None  # `Rule.keeps_m`
+        r = g - mean
     if expected is not None:
         r = g - expected
     r2 = r * r
@@ -149,7 +151,7 @@ def _descend(
     u = numerator / denominator
     if h.convention.first_step == "sgd":
         u = where(c.unseen, numerator, u)
-    u = clamp(u, c.bound)
+    u = clamp(u, c.bound) + 0 * numerator  # Note [Infinite gradients]
     d = u
     if memory.M is not None:
         d = h.beta1 * memory.M + (1 - h.beta1) * u
@@ -160,6 +162,13 @@ def _descend(
     if h.constraint is not None:
         x = h.constraint.project(x, denominator)
     return x, memory._replace(top=top), denominator
+
+
+# Note [Infinite gradients]
+# A bound would make an ordinary step of an infinite gradient. s would be infinite from
+# then on, no later step of that element would be other than 0, and nobody would see it.
+# 0 · ∞ is NaN, and 0 · g is 0 otherwise: it shows in the parameter at once, as it does
+# in torch.optim.
 
 
 def _root(radicand: Tensor, h: StepOptions) -> Tensor:

@@ -47,9 +47,7 @@ def _advance(item: ParamWithState, h: StepOptions) -> None:
     for part in _parts(item):
         m = Codes(getattr(part, mean), part.mean_scale)  # type: ignore[arg-type]
         s = Codes(part.exp_avg_sq, part.exp_avg_sq_scale)  # type: ignore[arg-type]
-        wide = part._replace(
-            **{mean: decode_mean(m), "exp_avg_sq": decode_surprise(s)}
-        )
+        wide = part._replace(**{mean: decode_mean(m), "exp_avg_sq": decode_surprise(s)})
         x, g, memory = loop.read(wide, h)
         x, memory = loop.move(x, memory, [g], h, c)
         loop.write(wide, x, memory)
