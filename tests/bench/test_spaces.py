@@ -85,7 +85,7 @@ def floor_of(space, floor):
 
 
 def share_of(space, beta1):
-    """The weight of the newest gradient: in an average, in one that looks ahead, all."""
+    """The weight of the newest gradient in a step: all of it, or that in an average."""
     convention = space.variant.get("convention")
     if space.optimizer == "acprop" and convention == "guarded":
         return 1 - beta1**2
