@@ -4,8 +4,8 @@
     python scripts/default_table.py --check    say what is not as the records have it
 
 Between `<!-- table: NAME -->` and `<!-- end -->`; NAME is default (results/default),
-betas (the same), hazards (results/guard/ablation.json), rooms (results/rl), gans (results/gan), translations (results/nmt), small or codes
-(results/small-state).
+betas (the same), hazards (results/guard/ablation.json), rooms (results/rl), gans
+(results/gan), translations (results/nmt), small or codes (results/small-state).
 """
 
 import argparse
