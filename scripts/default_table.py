@@ -40,7 +40,8 @@ ROWS = {
     'ACProp, `average="before"`': ("acprop", {"average": "before"}),
     "ACProp, the authors' convention": ("acprop", {"convention": "authors"}),
     "AdamW": ("adamw", {}),
-    "NAdamW": ("nadam", {}),
+    "NAdamW": ("nadam", {"momentum_decay": 4e-3}),
+    "NAdamW, `momentum_decay=0`": ("nadam", {"momentum_decay": 0.0}),
     "ADOPT": ("adopt", {}),
 }
 
