@@ -4,8 +4,8 @@
     python scripts/default_table.py --check    say what is not as the records have it
 
 Between `<!-- table: NAME -->` and `<!-- end -->`; NAME is default (results/default),
-betas (the same), hazards (results/guard/ablation.json), rooms (results/rl), gans (results/gan), translations (results/nmt), small or codes
-(results/small-state).
+betas (the same), hazards (results/guard/ablation.json), rooms (results/rl), gans
+(results/gan), translations (results/nmt), small or codes (results/small-state).
 """
 
 import argparse
@@ -40,7 +40,8 @@ ROWS = {
     'ACProp, `average="before"`': ("acprop", {"average": "before"}),
     "ACProp, the authors' convention": ("acprop", {"convention": "authors"}),
     "AdamW": ("adamw", {}),
-    "NAdamW": ("nadam", {}),
+    "NAdamW": ("nadam", {"momentum_decay": 4e-3}),
+    "NAdamW, `momentum_decay=0`": ("nadam", {"momentum_decay": 0.0}),
     "ADOPT": ("adopt", {}),
 }
 

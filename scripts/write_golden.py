@@ -452,8 +452,8 @@ def cases() -> Iterator[Case]:
 ABOUT = (
     "Trajectories of the family by its definition, 50 digits rounded to float64 "
     "(scripts/write_golden.py). x[t] is the parameter after step t+1 with gradient "
-    "gradients[grads][t]; m, s and M are those after the last step; m and s do not know "
-    "the newest delay - 1 gradients; s has one entry if the rule has a reduction."
+    "gradients[grads][t]; m, s and M are those after the last step; m and s do not "
+    "know the newest delay - 1 gradients; s has one entry if the rule has a reduction."
 )
 
 

@@ -54,13 +54,17 @@ def natural_constants(
 
         centered     √s ≤ 2·β1·M_g    as g - m_t = β1·(g - m_{t-1}), both ≤ M_g
         uncentered   √v ≤ M_g
+        on average   √s ≤ q·(M_g + ε)/(1 - q), q² = (1 + β1)/2
         C_l = 1/(√s_max + ε)    C_u = 1/ε    and C_l = C_u = 1 for SGD
 
     C_u is not loose: A_1 = 1/ε.
     """
     C_l = C_u = 1.0
     if isinstance(optimizer.rule, Rule):
-        reach = 2 * beta1 * p.M_g if optimizer.rule.center == "m" else p.M_g
+        q = math.sqrt((1 + beta1) / 2)
+        on_average = q * (p.M_g + eps) / (1 - q)
+        reaches = {"m": 2 * beta1 * p.M_g, "average": on_average, None: p.M_g}
+        reach = reaches[optimizer.rule.center]
         C_l, C_u = 1 / (reach + eps), 1 / eps
     return Constants(
         C_l, C_u, p.L, p.M_f, p.f_star, p.M_g, sigma=p.sigma, d=p.dimension

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from acprop import checks
-from acprop.lab import absolute, gaussian, harmonic, rates, stochastic
+from acprop.lab import absolute, gaussian, harmonic, phase, rates, stochastic
 from acprop.lab.boundaries import boundary
 from acprop.lab.claims.grids import COMPARED, EPS, PERIODS, protocol
 from acprop.lab.limits import log_centered, log_uncentered
@@ -173,6 +173,13 @@ FIGURES = {
             "Section 4, ours",
             "Mean squared gradient against the horizon.",
             lambda: [*rates.records()],
+        ),
+        Figure(
+            "phase",
+            "Lemma 3.3, ours",
+            "When asynchrony survives averaging first: borders on Eq. 1, in the limit "
+            "of large P and exact.",
+            lambda: [*phase.records()],
         ),
     )
 }

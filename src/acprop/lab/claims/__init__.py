@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 from acprop.lab.claims import (
     averaging,
+    averaging_phase,
+    averaging_plateau,
+    averaging_theorems,
     calibration,
     clip,
     dense,
@@ -32,8 +35,11 @@ CLAIMS: dict[str, Claim] = {
         sparse_figures,
         weaker,
         clip,
-        averaging,
         calibration,
+        averaging,
+        averaging_phase,
+        averaging_theorems,
+        averaging_plateau,
         forms,
         rates,
         numerics,
