@@ -121,8 +121,8 @@ def test_the_counter_is_where_the_options_say(options):
     [
         # one for the counter and one for all the rest, of each of four parameters
         ({}, 2, 8),
-        # the counters, then two for all tensors together
-        ({"foreach": True}, 3, 6),
+        # the counters, then one for all tensors together
+        ({"foreach": True}, 2, 5),
         ({"small_state": True}, 2, 8),
     ],
     ids=str,
