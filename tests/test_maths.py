@@ -3,7 +3,8 @@
 Every displayed formula has a name there. Here its LaTeX stands a second time, beside an
 evaluation by hand that is compared with the code: whoever edits the one has to look at
 the other. (Hence the length of this file.) The formulas of Section 4, Appendix B and
-the numerical parts are evaluated in tests/lab; below only their text is held fast.
+the numerical parts are evaluated in tests/lab; below only their text is held fast. The
+page's last part, on averaging, is in tests/test_maths_averaging.py.
 """
 
 import ast
@@ -43,7 +44,7 @@ from acprop.rule import (
 
 ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src/acprop"
-MATHS = (ROOT / "docs/maths.md").read_text("utf-8")
+MATHS = (ROOT / "docs/maths.md").read_text("utf-8").split("\n## Averaging,")[0]
 ERRATA = (ROOT / "docs/errata.md").read_text("utf-8")
 B1, B2, EPS = 0.8, 0.9, 1e-3
 GS = np.random.default_rng(0).normal(size=12)

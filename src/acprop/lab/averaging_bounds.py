@@ -16,6 +16,8 @@ where r² and s are at most S.
 """
 
 import math
+from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,8 +25,10 @@ from acprop.lab.bounds import Constants
 from acprop.lab.nonconvex import Noise
 from acprop.reference import Array
 
+Number = TypeVar("Number", float, Fraction)
 
-def mean_age(beta1: float, *, nesterov: bool) -> float:
+
+def mean_age(beta1: Number, *, nesterov: bool) -> Number:
     """λ: how many steps old a gradient is in the direction, on average."""
     b = beta1 / (1 - beta1)
     return beta1 * b if nesterov else b

@@ -168,15 +168,17 @@ def _plane(P: int) -> Curves:
         < 0
     )
     some = np.any(wrong, axis=1)
-    low = gap[np.argmax(wrong, axis=1)]
-    high = gap[len(gap) - 1 - np.argmax(wrong[:, ::-1], axis=1)]
+    first = np.argmax(wrong, axis=1)
+    past = np.arange(len(gap)) > first[:, None]
+    low, high = gap[first], gap[np.argmax(past & ~wrong, axis=1)]
+    ends = some & np.any(past & ~wrong, axis=1)
     near = [threshold(ACPROP_BEFORE, float(b)) / P**2 for b in beta1]
     far = [band_end(ACPROP_BEFORE, float(b)) / P for b in beta1]
     lines = (
         line("c*/P²", beta1, near),
         line("a*/P", beta1, far),
         line("exact, near β2 = 1", beta1[some], low[some]),
-        line("exact, the other end", beta1[some], high[some]),
+        line("exact, the other end", beta1[ends], high[ends]),
     )
     return Curves(
         "phase",

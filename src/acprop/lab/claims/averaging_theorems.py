@@ -11,6 +11,7 @@ from acprop.lab.averaging_bounds import (
     after,
     before,
     before_inside,
+    mean_age,
     second_moment_limit,
 )
 from acprop.lab.bounds import measure, natural_constants
@@ -37,8 +38,7 @@ def lemma() -> Finding:
     wrong = 0
     for trial in range(200):
         beta1 = Fraction(rng.randint(0, 98), 99)
-        ahead = beta1 if trial % 2 else Fraction(1)
-        age = ahead * beta1 / (1 - beta1)
+        age = mean_age(beta1, nesterov=trial % 2 == 1)
         a, u = ([draw() for _ in range(10)] for _ in range(2))
         mean, left, right = Fraction(0), Fraction(0), Fraction(0)
         for t in range(10):
