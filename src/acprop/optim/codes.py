@@ -30,7 +30,7 @@ _SHORTEST_VECTOR = 4096
 
 
 class Codes(NamedTuple):
-    """A mean or s of a tensor, or of some of its rows; a row has the shape of its index."""
+    """A mean or s of some rows of a tensor; a row has the shape of its index."""
 
     code: Tensor
     scale: Tensor
