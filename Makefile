@@ -76,9 +76,8 @@ reproduce: setup  ## every claim, every toy figure, every study at smoke scale, 
 	$(BIN)/acprop reproduce --scale smoke $(if $(ONLY),--only $(ONLY))
 	@$(BIN)/python scripts/same_verdicts.py
 
-ablation: setup  ## measure the guard and the roads not taken again (results/guard)
+ablation: setup  ## measure the guard again (results/guard)
 	$(BIN)/python scripts/guard_ablation.py
-	$(BIN)/python scripts/guard_training.py
 	$(BIN)/python scripts/default_table.py
 
 .PHONY: help setup check browser test test-all test-cluster test-oldest test-trainers coverage sanitize perf reproduce ablation

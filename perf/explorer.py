@@ -1,6 +1,6 @@
 """How long does the explorer take for a change, at 10⁴ steps, in a real browser?
 
-One setting after another is changed forty times in Chromium, four optimizers shown.
+One setting after another is changed forty times in Chromium, five optimizers shown.
 "work" is what the page computes, draws and lays out; "painted" adds the waiting for the
 next frame and its painting. "CPU" counts only the time the page's thread had a core,
 drawing and layout included, on the average of all changes. β1 is the dearest, since all

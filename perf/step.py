@@ -22,7 +22,7 @@ import acprop
 from acprop import native
 
 US = "ACProp"
-# What the default needs: read x, g, m and s, write x, m and s, 4 bytes each.
+# What the default needs: read x, g, M and s, write x, M and s, 4 bytes each.
 BYTES = 28
 LEVELS = ("baseline", "AVX2", "AVX-512")
 ALIGNED = 16  # floats in a cache line

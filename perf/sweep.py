@@ -125,7 +125,9 @@ def measure_growth(rounds: int) -> dict:
 
 def measure_plane(rounds: int) -> dict:
     """Wall time of a 400 × 400 region, exact drift included, all cores."""
-    sweep = Sweep((method("acprop-paper"),), 0.9, tuple(1 - np.geomspace(0.9, 1e-4, 400)))
+    sweep = Sweep(
+        (method("acprop-paper"),), 0.9, tuple(1 - np.geomspace(0.9, 1e-4, 400))
+    )
 
     def run() -> None:
         regions("dense", range(3, 403), sweep)

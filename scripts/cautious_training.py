@@ -1,12 +1,13 @@
-"""Train cautious updates beside the default and write results/guard/cautious.json.
+"""Train cautious updates of a mean that is divided: results/guard/cautious.json.
 
     python scripts/cautious_training.py
 
 A cautious step (Liang et al. 2024) leaves out every element that would move against
 the sign of its gradient, and may make up for it by scaling the rest of the tensor. Two
 studies of `studies/default`: the learning rate is searched with seed 0 on validation,
-then three fresh seeds are trained at the best. The default's own runs are those of
-results/default. A result that is there already is kept. About twenty minutes on a core.
+then three fresh seeds are trained at the best. The rule is `average="before"`, and the
+record has its own runs as "plain". A result that is there already is kept. About twenty
+minutes on a core.
 """
 
 import json
@@ -29,7 +30,7 @@ from acprop.bench.tasks import prepare
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "results" / "guard" / "cautious.json"
-# The weight decay of the default's arm, and the metric that chooses a learning rate.
+# The weight decay of the plain runs, and the metric that chooses a learning rate.
 TASKS = {
     "default/gpt-bytes": (0.1, "val_loss", min),
     "default/mnist-mlp": (0.01, "val_accuracy", max),
@@ -39,14 +40,14 @@ SEEDS = (1, 2, 3)
 
 
 class Cautious(torch.optim.Optimizer):
-    """ACProp's default step, without what would move against the gradient."""
+    """ACProp's step with average="before", less what would move against the gradient."""
 
     def __init__(
         self, params: Iterable[Tensor], lr: float, weight_decay: float, scaled: bool
     ) -> None:
         super().__init__(params, {"lr": lr, "weight_decay": weight_decay})
         self.scaled = scaled
-        self.inner = acprop.ACProp(self.param_groups)
+        self.inner = acprop.ACProp(self.param_groups, average="before")
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:

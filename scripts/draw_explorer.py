@@ -16,8 +16,9 @@ import browser
 from acprop.report.explorer import write_explorer
 
 VIEWS = {
-    "drift": "#focus=adam",
-    "sparse": "#problem=sparse&P=12&beta2=0.6&focus=adashift&show=acprop,adashift,adam",
+    "drift": "",
+    "sparse": "#problem=sparse&P=12&beta2=0.6&focus=adashift"
+    "&show=acprop,acprop-paper,adashift,adam",
     "hazard": "#view=hazard",
 }
 

@@ -8,7 +8,7 @@ import torch
 import acprop
 
 param = torch.zeros(3, requires_grad=True)
-optimizer = acprop.ACProp([param], lr=0.5, fused=True)
+optimizer = acprop.ACProp([param], lr=0.5, fused=True, average=None)
 param.grad = torch.ones(3)
 optimizer.step()
 if not torch.equal(param, torch.full((3,), -0.5)):  # the first step is lr·sign(g)

@@ -318,23 +318,53 @@ EXTRA: list[tuple[str, str, str, dict[str, Any], str]] = [
     ("clip-none", "adam adabelief rmsprop", "guarded", {"clip": None}, "plain"),
     ("clip-half", "acprop-paper adashift-3", "guarded torch", {"clip": 0.5}, "plain"),
     ("l2", "acprop-paper adam acprop-paper-3", "guarded authors torch", L2, "plain"),
-    ("decoupled", "acprop-paper adam acprop-paper-3", "guarded authors torch", DECOUPLED, "plain"),
+    (
+        "decoupled",
+        "acprop-paper adam acprop-paper-3",
+        "guarded authors torch",
+        DECOUPLED,
+        "plain",
+    ),
     ("maximize", "acprop-paper adam", "guarded authors", {"maximize": True}, "plain"),
     ("maximize-l2", "acprop-paper", "guarded torch", {"maximize": True, **L2}, "plain"),
     ("maximize-decoupled", "adam", "guarded", {"maximize": True, **DECOUPLED}, "plain"),
-    ("beta1-zero", "acprop-paper adam adashift-3", "guarded", {"betas": [0.0, 0.9]}, "plain"),
+    (
+        "beta1-zero",
+        "acprop-paper adam adashift-3",
+        "guarded",
+        {"betas": [0.0, 0.9]},
+        "plain",
+    ),
     ("long-memory", "acprop-paper", "guarded optax", {"betas": [0.9, 0.999]}, "plain"),
     ("short-memory", "acprop-paper adam", "guarded", {"betas": [0.5, 0.05]}, "plain"),
-    ("large-eps", "acprop-paper adabelief", "guarded authors optax", {"eps": 1e-2}, "plain"),
+    (
+        "large-eps",
+        "acprop-paper adabelief",
+        "guarded authors optax",
+        {"eps": 1e-2},
+        "plain",
+    ),
     ("adam-eps", "acprop-paper adam adashift", "guarded", {"eps": 1e-8}, "plain"),
     ("default-eps", "adam", "torch paper", {"eps": None}, "plain"),
     ("default-eps", "rmsprop", "torch-rmsprop", {"eps": None}, "plain"),
-    ("hazard", "rmsprop adam adashift acprop-paper acprop-paper-3", "guarded", {}, "hazard"),
+    (
+        "hazard",
+        "rmsprop adam adashift acprop-paper acprop-paper-3",
+        "guarded",
+        {},
+        "hazard",
+    ),
     ("hazard", "acprop-before adashift-max", "guarded", {}, "hazard"),
     ("hazard-amsgrad", "acprop-paper adam", "guarded", AMSGRAD, "hazard"),
     ("hazard-clip-two", "acprop-paper adashift", "guarded", {"clip": 2.0}, "hazard"),
     ("hazard-beta1-zero", "acprop-paper", "guarded", {"betas": [0.0, 0.9]}, "hazard"),
-    ("hazard-eps-zero", "acprop-paper acprop-paper-3 adashift", "guarded", {"eps": 0.0}, "hazard"),
+    (
+        "hazard-eps-zero",
+        "acprop-paper acprop-paper-3 adashift",
+        "guarded",
+        {"eps": 0.0},
+        "hazard",
+    ),
     ("hazard-eps-zero", "acprop-before adam", "guarded", {"eps": 0.0}, "hazard"),
     ("hazard-adam-eps", "acprop-paper adashift", "guarded", {"eps": 1e-8}, "hazard"),
     ("amsgrad", "acprop acprop-after", "guarded paper", AMSGRAD, "fading"),
@@ -342,7 +372,13 @@ EXTRA: list[tuple[str, str, str, dict[str, Any], str]] = [
     ("clip-half", "acprop acprop-after", "guarded", {"clip": 0.5}, "plain"),
     ("l2", "acprop acprop-after", "guarded", L2, "plain"),
     ("decoupled", "acprop acprop-after nadam", "guarded", DECOUPLED, "plain"),
-    ("maximize-decoupled", "acprop", "guarded", {"maximize": True, **DECOUPLED}, "plain"),
+    (
+        "maximize-decoupled",
+        "acprop",
+        "guarded",
+        {"maximize": True, **DECOUPLED},
+        "plain",
+    ),
     ("beta1-zero", "acprop acprop-after", "guarded", {"betas": [0.0, 0.9]}, "plain"),
     ("beta1-half", "acprop", "guarded", {"betas": [0.5, 0.999]}, "plain"),
     ("long-memory", "acprop", "guarded", {"betas": [0.9, 0.999]}, "plain"),
@@ -416,8 +452,8 @@ def cases() -> Iterator[Case]:
 ABOUT = (
     "Trajectories of the family by its definition, 50 digits rounded to float64 "
     "(scripts/write_golden.py). x[t] is the parameter after step t+1 with gradient "
-    "gradients[grads][t]; m, s and M are those after the last step; m and s do not know "
-    "the newest delay - 1 gradients; s has one entry if the rule has a reduction."
+    "gradients[grads][t]; m, s and M are those after the last step; m and s do not "
+    "know the newest delay - 1 gradients; s has one entry if the rule has a reduction."
 )
 
 

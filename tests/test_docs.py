@@ -121,11 +121,15 @@ def test_a_transformer_trains_from_a_cold_start_without_a_schedule():
 
 
 def test_the_table_of_cautious_updates_is_the_record():
-    """The default's own row is that of docs/guard.md."""
     record = json.loads((ROOT / "results/guard/cautious.json").read_text("utf-8"))
     metrics = {"default/gpt-bytes": "test_loss", "default/mnist-mlp": "test_accuracy"}
     text = (ROOT / "docs/wrappers.md").read_text("utf-8")
-    for name in ("scaled", "not scaled"):
+    rows = {
+        "plain": "not cautious",
+        "scaled": "cautious, scaled",
+        "not scaled": "cautious, not scaled",
+    }
+    for name, label in rows.items():
         cells = []
         for task, metric in metrics.items():
             runs = {k: v for k, v in record[task][name].items() if "small" in k}
@@ -134,4 +138,4 @@ def test_the_table_of_cautious_updates_is_the_record():
             values = [scale * run[metric] for run in runs.values()]
             spread = f"{statistics.stdev(values):.{3}f}"
             cells.append(f"{statistics.mean(values):{form}} ± {spread}, {lr}")
-        assert f"| cautious, {name} | {' | '.join(cells)} |" in text
+        assert f"| {label} | {' | '.join(cells)} |" in text

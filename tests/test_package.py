@@ -101,25 +101,15 @@ def acprop_paper(x, gs, decoupled=0.0, l2=0.0):
         yield x
 
 
-def acprop_guarded(x, gs):
-    m = s = 0.0
+def acprop_default(x, gs):
+    M = s = 0.0
     for t, g in enumerate(gs, 1):
-        m = BETA1 * m + (1 - BETA1) * g
-        root = sqrt(s / (1 - BETA2 ** (t - 1))) if t > 1 else 0.0
-        u = m / (1 - BETA1**t) / (root + EPS)
-        x = x - LR * np.clip(u, -(t**0.25), t**0.25)
-        s = BETA2 * s + (1 - BETA2) * (g - m) ** 2
-        yield x
-
-
-def acprop_momentum(x, gs, mu=0.9):
-    m = s = M = 0.0
-    for t, g in enumerate(gs, 1):
-        m = BETA1 * m + (1 - BETA1) * g
-        root = sqrt(s / (1 - BETA2 ** (t - 1))) if t > 1 else 0.0
-        M = mu * M + (1 - mu) * np.clip(g / (root + EPS), -(t**0.25), t**0.25)
-        x = x - LR * M
-        s = BETA2 * s + (1 - BETA2) * (g - m) ** 2
+        d = (sqrt(s / (1 - BETA2 ** (t - 1))) if t > 1 else 0.0) + EPS
+        u = np.clip(g / d, -(t**0.25), t**0.25)
+        r = g - d * np.clip(M, -1, 1)
+        M = BETA1 * M + (1 - BETA1) * u
+        x = x - LR * (BETA1 * M + (1 - BETA1) * u)
+        s = BETA2 * s + (1 - BETA2) * (1 + BETA1) / 2 * r**2
         yield x
 
 
@@ -175,31 +165,25 @@ BETAS = {"betas": (BETA1, BETA2)}
 FORMULAS = [
     (
         acprop.ACProp,
+        BETAS,
+        acprop_default,
+        """
+        d = √(s/(1 - β2^(t-1))) + ε               s does not know g: asynchronous
+        u = clip(g/d, ±t^¼)                       0/0 = 0
+        r = g - d·clip(M, ±1)                     the surprise: centered
+        M = β1·M + (1 - β1)·u
+        x = x - lr·(β1·M + (1 - β1)·u)            one step ahead
+        s = β2·s + (1 - β2)·(1 + β1)/2·r²
+        """,
+    ),
+    (
+        acprop.ACProp,
         {"convention": "paper", **BETAS},
         acprop_paper,
         """
-        m = β1·m + (1 - β1)·g                     the mean, what we expected
-        u = g / √(s + ε)                          s has not heard of g: asynchronous
-        x = x - lr·u
-        s = β2·s + (1 - β2)·(g - m)²              the surprise: centered
-        """,
-    ),
-    (
-        acprop.ACProp,
-        BETAS,
-        acprop_guarded,
-        """
-        u = m/(1 - β1^t) / (√(s/(1 - β2^(t-1))) + ε)         0/0 = 0
-        x = x - lr·clip(u, ±t^¼)
-        """,
-    ),
-    (
-        acprop.ACProp,
-        {"momentum": 0.9, **BETAS},
-        acprop_momentum,
-        """
-        momentum: μ of a running mean of the normalised gradients, M = μ·M + (1 - μ)·u
-            and x = x - lr·M; one more buffer. 0 is none.
+        m = β1·m + (1 - β1)·g
+        x = x - lr·g/√(s + ε)
+        s = β2·s + (1 - β2)·(g - m)²
         """,
     ),
     (
@@ -330,16 +314,18 @@ def test_every_public_class_and_function_has_a_docstring():
         assert inspect.getdoc(value), name
 
 
-# 3. What docs/guard.md says: `acprop_guarded` above, line by line
+# 3. What docs/guard.md says: `acprop_default` above, line by line
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        "u = n_t / (√ŝ_{t−1} + ε)          ŝ = s/(1 − β2^(t−1)),  0/0 = 0;  ε = 1e-30",
-        "x ← x − lr · clip(u, ±t^¼)",
-        "n_t is the numerator: m_t/(1 − β1^t) by default",
-        "M = μ·M + (1 − μ)·clip(u)",
+        "d = √ŝ_{t−1} + ε                    ŝ = s/(1 − β2^(t−1)),  0/0 = 0;  ε = ",
+        "u = clip(g_t/d, ±t^¼)",
+        "r = g_t − d·clip(M_{t−1}, ±1)",
+        "M = β1·M_{t−1} + (1 − β1)·u",
+        "x ← x − lr·(β1·M + (1 − β1)·u)",
+        "s ← β2·s + (1 − β2)·(1 + β1)/2·r²",
     ],
 )
 def test_the_page_about_the_guard_prints_what_is_compared_here(line):

@@ -65,7 +65,7 @@ def test_every_trial_can_be_built_and_is_in_its_ranges(space):
 def floor_of(space, floor):
     """The denominator after many gradients of 0, from the step that follows.
 
-    The gradient is small beside it, and the numerator is known: m or g.
+    The gradient is small beside it, and its share in the step is known.
     """
     middle = {name: math.sqrt(low * high) for name, (low, high) in space.ranges.items()}
     middle |= {"eps": floor, "lr": 1e-2, "weight_decay": 1e-9, "1-beta2": 0.05}
@@ -80,14 +80,18 @@ def floor_of(space, floor):
     gradient = 1e-4 * floor
     param.grad = torch.full_like(param, gradient)
     optimizer.step()
-    takes_mean = "beta1" in settings and space.variant.get("convention") not in (
-        "paper", "authors", "optax",
-    )  # fmt: skip
-    takes_mean = takes_mean or space.optimizer == "adabelief"
-    if space.optimizer in ("adashift", "sdprop"):
-        takes_mean = False  # with a delay of 1 AdaShift's numerator is g
-    numerator = gradient * (1 - settings["beta1"] if takes_mean else 1)
-    return settings["lr"] * numerator / abs(param.item() - before)
+    share = share_of(space, settings.get("beta1", 0.0))
+    return settings["lr"] * gradient * share / abs(param.item() - before)
+
+
+def share_of(space, beta1):
+    """The weight of the newest gradient in a step: all of it, or that in an average."""
+    convention = space.variant.get("convention")
+    if space.optimizer == "acprop" and convention == "guarded":
+        return 1 - beta1**2
+    # With a delay of 1 AdaShift divides g.
+    is_whole = space.optimizer in ("adashift", "sdprop", "acprop")
+    return 1 if is_whole else 1 - beta1
 
 
 N_ZEROS = 300  # long enough for β2 = 0.95
@@ -123,7 +127,7 @@ BAD = [
     ("lr = [1e-4, 1e-1], eps", "lrr = [1e-4, 1e-1], eps", "line 6: ranges of adamw"),
     ("[1e-4, 1e-1]", "[1e-1, 1e-4]", r"line 6: lr must be a lower and a higher value"),
     ("[1e-4, 1e-1]", "[1e-4]", r"line 6: lr must be a lower and a higher value"),
-    ("1-beta2", "1-momentm", "line 11: .* got 1-momentm; did you mean 1-momentum"),
+    ("1-beta2", "1-betta2", "line 11: .* got 1-betta2; did you mean 1-beta2"),
     ("1-beta2", "1-rho", "line 11: ranges of acprop must be among lr, .*, got 1-rho"),
     ('"stored"', '"outside"', "line 10: eps_place must be stored, where"),
     ('"stored"', '"inner"', "line 10: spaces.1.eps_place: Input should be"),

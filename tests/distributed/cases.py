@@ -143,7 +143,8 @@ def _(_: Path) -> dict[str, Any]:
         {"fused": False},
         {"fused": True},
         {"convention": "authors", "foreach": True},
-        {"momentum": 0.9, "amsgrad": True},
+        {"average": "before", "amsgrad": True},
+        {"average": "after", "center": "m"},
         {"amsgrad": True, "foreach": False},
         {"delay": 3},
     ):
@@ -298,6 +299,28 @@ def resumed(folder: Path, make: Callable[[Net, type], Run]) -> dict[str, Any]:
     return found
 
 
+@case("fsdp2-switched", 2)
+def _(_: Path) -> dict[str, Any]:
+    """The optimizer changes midway: one running mean is made of another on shards."""
+    found: dict[str, Any] = {}
+    for first, second, convert in (
+        (torch.optim.AdamW, acprop.ACProp, dict),
+        (acprop.ACProp, torch.optim.AdamW, acprop.to_adamw),
+    ):
+        ends = []
+        for shard in (shard_layers, lambda _: None):
+            torch.manual_seed(0)
+            model = Net()
+            shard(model)
+            options = {**OPTIONS, "amsgrad": True}
+            run = Run(model, first(model.parameters(), **options)).train(range(3))
+            opt = second(model.parameters(), **options)
+            opt.load_state_dict(convert(run.opt.state_dict()))
+            ends.append(Run(model, opt).train(range(3, STEPS)).read())
+        found[f"to {second.__name__}"] = gap(*ends)
+    return found
+
+
 @case("fsdp1-resumed", 2)
 def _(_: Path) -> dict[str, Any]:
     """`optim_state_dict` is that of one process, and a fresh run goes on from it."""
@@ -316,7 +339,7 @@ def _(_: Path) -> dict[str, Any]:
         found[f"{how}, state"] = max(
             gap([state["state"][n][key]], [own[n][key]])
             for n in own
-            for key in ("step", "exp_avg", "exp_avg_sq")
+            for key in ("step", "momentum_buffer", "exp_avg_sq")
         )
         torch.manual_seed(1)
         fresh = fsdp1(Net(), acprop.ACProp, use_orig_params=use_orig_params)

@@ -73,7 +73,8 @@ KERNELS = [
     "fused=False",
     "fused=True",
     "convention=authors, foreach=True",
-    "momentum=0.9, amsgrad=True",
+    "average=before, amsgrad=True",
+    "average=after, center=m",
     "amsgrad=True, foreach=False",
     "delay=3",
 ]
@@ -101,6 +102,11 @@ def test_what_two_ranks_saved_continues_in_four_and_in_one(report, ranks):
     """torch.distributed.checkpoint; the interrupted run went on, and ends there too."""
     row = report[ranks]["loaded"]
     assert row["acprop"] <= max(row["adamw"], ROUNDING)
+
+
+@each("kind", ["ACProp", "AdamW"])
+def test_shards_switch_their_optimizer_as_one_process_does(report, kind):
+    assert report["2"]["fsdp2-switched"][f"to {kind}"] <= ROUNDING
 
 
 @each("how", ["flat", "original"])

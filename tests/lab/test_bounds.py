@@ -327,7 +327,7 @@ def test_a_measurement_is_the_mean_over_seeds_with_its_error():
         (
             ("cosine", "4.1"),
             {"optimizer": "adam"},
-            r"^optimizer must be one of acprop-paper, adashift, sgd for theorem 4.1, ",
+            "^optimizer must be one of acprop-paper, adashift, sgd for theorem 4.1, ",
         ),
         (
             ("cosine", "momentum"),

@@ -175,7 +175,9 @@ static void make(const example *e, world *w) {
             put(w->data[PARAM][i], k, e->h.dtype, 2 * uniform() - 1);
         if (below(2)) /* as if from a state_dict */
             for (int64_t k = 0; k < e->numel[i]; k++) {
-                put(w->data[EXP_AVG][i], k, state_type, uniform() - 0.5);
+                double mean = 3 * uniform() - 1.5; /* an M beyond ±1 too */
+                if (e->size[EXP_AVG]) put(w->data[EXP_AVG][i], k, state_type, mean);
+                if (e->size[MOMENTUM]) put(w->data[MOMENTUM][i], k, state_type, mean);
                 put(w->data[EXP_AVG_SQ][i], k, state_type, uniform());
             }
         w->step[i] = allocate(e->h.step_is_double ? sizeof(double) : sizeof(float));
@@ -193,8 +195,8 @@ static void discard(const example *e, world *w) {
 static void advance(const example *e, world *w, acprop_parallel_for parallel_for) {
     acprop_table table = {.n = e->n, .numel = e->numel, .param = w->data[PARAM],
                           .grad = (const void *const *)w->data[GRAD],
-                          .exp_avg = w->data[EXP_AVG],
                           .exp_avg_sq = w->data[EXP_AVG_SQ], .step = w->step};
+    if (e->size[EXP_AVG]) table.exp_avg = w->data[EXP_AVG];
     if (e->size[TOP]) table.max_exp_avg_sq = w->data[TOP];
     if (e->size[LOST]) table.compensation = w->data[LOST];
     if (e->size[MOMENTUM]) table.momentum_buffer = w->data[MOMENTUM];
@@ -263,10 +265,12 @@ static void check_step(example *e, int n_splits, int64_t name) {
     size_t wide = e->h.dtype == ACPROP_F64 ? sizeof(double) : sizeof(float);
     size_t narrow = is_half ? sizeof(uint16_t) : wide;
     e->size[PARAM] = e->size[GRAD] = narrow;
-    e->size[EXP_AVG] = e->size[EXP_AVG_SQ] = wide;
+    e->size[EXP_AVG_SQ] = wide;
+    int after = e->h.average == ACPROP_AFTER;
+    e->size[EXP_AVG] = !after || e->h.center == ACPROP_ON_M ? wide : 0;
+    e->size[MOMENTUM] = after ? wide : 0;
     e->size[TOP] = e->h.amsgrad ? wide : 0;
     e->size[LOST] = is_half && e->compensated ? narrow : 0;
-    e->size[MOMENTUM] = e->h.momentum != 0 ? wide : 0;
     world expected, got;
     acprop_use_isa(0);
     make(e, &expected);
@@ -292,7 +296,7 @@ static int digit(int64_t *code, int radix) {
     return value;
 }
 
-static const int64_t N_COMBINATIONS = 4 * 2 * 3 * 2 * 2 * 3 * 3 * 3 * 3 * 2;
+static const int64_t N_COMBINATIONS = 4 * 2 * 4 * 3 * 2 * 3 * 3 * 3 * 3 * 2;
 
 static example combination(int64_t code) {
     example e = {.seed = (uint64_t)code * 7919 + 1};
@@ -300,11 +304,11 @@ static example combination(int64_t code) {
     acprop_settings *h = &e.h;
     h->dtype = digit(&code, 4);
     h->delay = digit(&code, 2);
-    int residual = digit(&code, 3);
-    h->centered = residual > 0;
-    h->residual_previous = residual == 2;
-    h->numerator_m = digit(&code, 2);
-    h->momentum = digit(&code, 2) ? 0.9 : 0;
+    int center = digit(&code, 4);
+    h->center = center == 3 ? ACPROP_ON_M : center;
+    h->residual_previous = center == 3;
+    h->average = digit(&code, 3);
+    h->nesterov = digit(&code, 2);
     h->eps_placement = digit(&code, 3);
     h->first_step = digit(&code, 3);
     h->amsgrad = digit(&code, 3);
@@ -324,25 +328,35 @@ static example combination(int64_t code) {
     return e;
 }
 
+/* `Rule` refuses the others. */
+static int is_a_rule(const acprop_settings *h) {
+    if (h->nesterov && h->average == ACPROP_NO_AVERAGE) return 0;
+    return h->center != ACPROP_ON_AVERAGE ||
+           (h->average == ACPROP_AFTER && h->delay == 1);
+}
+
 static void check_steps(void) {
     static const int64_t tiny[] = {1, 0, 17}, medium[] = {15, 16, 511, 0, 512, 513, 17};
     static const int64_t large[] = {16384, 0, 1, 40000, 15, 16385, 513};
     for (int64_t code = 0; code < N_COMBINATIONS; code++) {
         example e = combination(code);
+        if (!is_a_rule(&e.h)) continue;
         e.numel = tiny;
         e.n = 3;
         check_step(&e, 1, code);
     }
-    for (int64_t i = 0; i < 24 * SCALE; i++) { /* primes: all radices are met */
+    for (int64_t i = 0; i < 36 * SCALE; i++) { /* primes: all radices are met */
         int64_t code = i * 1009 % N_COMBINATIONS;
         example e = combination(code);
+        if (!is_a_rule(&e.h)) continue;
         e.numel = medium;
         e.n = 7;
         check_step(&e, 1, code);
     }
-    for (int64_t i = 0; i < 2 * SCALE; i++) {
+    for (int64_t i = 0; i < 3 * SCALE; i++) {
         int64_t code = i * 5003 % N_COMBINATIONS;
         example e = combination(code);
+        if (!is_a_rule(&e.h)) continue;
         e.numel = large;
         e.n = 7;
         check_step(&e, 3, code);
@@ -384,8 +398,10 @@ static void check_sweep(int64_t seed) {
     double *cycle = drawn(job.period, -2, 2), *beta2 = drawn(job.n_beta2, 0, 0.999);
     double *alpha0 = drawn(job.n_alphas, 0, 0.1);
     acprop_rule *rules = allocate((size_t)job.n_rules * sizeof *rules);
-    for (int64_t i = 0; i < job.n_rules; i++)
-        rules[i] = (acprop_rule){below(2), below(2), below(2), below(2) ? 0.9 : 0};
+    for (int64_t i = 0; i < job.n_rules; i++) {
+        int average = below(3);
+        rules[i] = (acprop_rule){below(2), below(2), average == 1, average == 2};
+    }
     cycle[0] = below(2) ? 0 : cycle[0];
     job.cycle = cycle;
     job.beta2 = beta2;

@@ -120,7 +120,7 @@ def test_a_sharding_reaches_the_state():
     spec = jax.sharding.NamedSharding(mesh, PartitionSpec("i"))
     x = jax.device_put(jnp.ones(4), spec)
     state = jax.jit(optax_port.acprop(0.1).init)(x)
-    assert state[0].mu.shape == x.shape
+    assert state[0].average.shape == state[0].nu.shape == x.shape
 
 
 @each
@@ -142,7 +142,6 @@ def test_any_number_may_be_scheduled():
     tx = optax.inject_hyperparams(optax_port.acprop)(
         learning_rate=optax.cosine_decay_schedule(0.01, 10),
         b1=schedule,
-        momentum=0.5,
         clip=0.25,
     )
     params, state = run(tx, gradients())
@@ -205,7 +204,7 @@ def test_it_goes_inside_optaxs_wrappers(wrap, dtype):
         grads = gradients(4, params.fast)
     else:
         grads = gradients(4, params)
-    tx = wrap(optax_port.acprop(0.01))
+    tx = wrap(optax_port.acprop(0.1))
     after, _ = run(tx, grads, params)
     for before, now in zip(*map(jax.tree.leaves, (params, after)), strict=True):
         assert now.dtype == dtype
@@ -215,7 +214,7 @@ def test_it_goes_inside_optaxs_wrappers(wrap, dtype):
 
 @each
 def test_half_precision_has_float32_state(make):
-    """In bfloat16 β2 = 0.999 is 1: s would never hear of anything."""
+    """In bfloat16 β2 = 0.999 is 1: s would never learn of anything."""
     params = jax.tree.map(lambda p: p.astype(jnp.bfloat16), PARAMS)
     grads = gradients(20, params)
     tx = make(0.01)
@@ -264,8 +263,20 @@ def test_meta_learning_can_differentiate_through_a_run():
         (lambda: optax_port.acprop(0.1, clip=0.0), r"^clip must be above 0, got 0.0"),
         (lambda: optax_port.acprop(0.1, clip="t"), r'^clip must be None, "t\*\*0.25"'),
         (lambda: optax_port.acprop(0.1, delay=-1), r"^delay must be 0 or more, got -1"),
-        (lambda: optax_port.acprop(0.1, momentum=1), r"^momentum must be in \[0, 1\)"),
-        (lambda: optax_port.acprop(0.1, numerator="s"), r"^numerator must be one of"),
+        (lambda: optax_port.acprop(0.1, average="m"), r"^average must be one of None"),
+        (lambda: optax_port.acprop(0.1, center="M"), r"^center must be one of None, m"),
+        (
+            lambda: optax_port.acprop(0.1, nesterov=2),
+            r"^nesterov must be True or False",
+        ),
+        (
+            lambda: optax_port.acprop(0.1, average=None, nesterov=True),
+            r"^nesterov must be False with average=None, got True; there is no average",
+        ),
+        (
+            lambda: optax_port.acprop(0.1, center="average", delay=2),
+            r"^center must be None or \"m\" with average='after' and delay=2, got ",
+        ),
         (lambda: optax_port.acprop(0.1, weight_decay=-1), r"^weight_decay must be fin"),
         (lambda: optax_port.acprop(0.1, convention="x"), r"^convention must be one of"),
         (lambda: optax_port.rmsprop(0.1, 1.0), r"^decay must be in \[0, 1\), got 1.0$"),
@@ -285,28 +296,45 @@ def test_complex_parameters_go_through_optaxs_own_wrapper():
     tx = optax.contrib.split_real_and_imaginary(optax_port.acprop(0.1))
     x = jnp.array([1 + 1j, -1j])
     updates, _ = tx.update(x, tx.init(x), x)
-    np.testing.assert_allclose(updates, [-0.1 - 0.1j, 0.1j], atol=1e-7)
+    first = 1 - 0.9**2  # of an average that starts at 0
+    np.testing.assert_allclose(
+        updates, [-0.1 * first - 0.1j * first, 0.1j * first], atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("bad", [jnp.nan, jnp.inf, -jnp.inf])
+@pytest.mark.parametrize("average", [None, "before", "after"])
+def test_what_is_not_finite_shows_at_once(average, bad):
+    """Compiled too: 0 · ∞ must not be simplified away."""
+    tx = optax_port.acprop(0.1, average=average)
+    x = jnp.ones(3)
+    _, state = tx.update(x, tx.init(x), x)
+    updates, _ = jax.jit(tx.update)(jnp.array([1.0, bad, -1.0]), state, x)
+    assert jnp.isfinite(updates).tolist() == [True, False, True]
 
 
 def test_the_docstring_says_what_the_code_does():
     """The formulas of `acprop`, written a second time, line by line."""
     lines = """
-    m = b1·m + (1 - b1)·g
-    u = m/(1 - b1^t) / (√(s/(1 - b2^(t-1))) + eps)       0/0 = 0
-    x = x - learning_rate·clip(u, ±t^¼)
-    s = b2·s + (1 - b2)·(g - m)²
+    d = √(s/(1 - b2^(t-1))) + eps
+    u = clip(g/d, ±t^¼)                                  0/0 = 0
+    r = g - d·clip(M, ±1)
+    M = b1·M + (1 - b1)·u
+    x = x - learning_rate·(b1·M + (1 - b1)·u)
+    s = b2·s + (1 - b2)·(1 + b1)/2·r²
     """
     doc = inspect.getdoc(optax_port.acprop)
     assert all(line.strip() in doc for line in lines.strip().splitlines())
-    m = s = np.zeros(3)
+    M = s = np.zeros(3)
     x, expected = np.ones(3), []
     grads = np.random.default_rng(0).normal(size=(9, 3)) * [1, 0, 30]
     for t, g in enumerate(grads, 1):
-        m = 0.9 * m + (1 - 0.9) * g
-        root = np.sqrt(s / (1 - 0.99 ** (t - 1))) if t > 1 else 0.0
-        u = m / (1 - 0.9**t) / (root + 1e-3)
-        x = x - 0.01 * np.clip(u, -(t**0.25), t**0.25)
-        s = 0.99 * s + (1 - 0.99) * (g - m) ** 2
+        d = (np.sqrt(s / (1 - 0.99 ** (t - 1))) if t > 1 else 0.0) + 1e-3
+        u = np.clip(g / d, -(t**0.25), t**0.25)
+        r = g - d * np.clip(M, -1, 1)
+        M = 0.9 * M + (1 - 0.9) * u
+        x = x - 0.01 * (0.9 * M + (1 - 0.9) * u)
+        s = 0.99 * s + (1 - 0.99) * (1 + 0.9) / 2 * r**2
         expected.append(x)
     with jax.enable_x64(True):
         tx = optax_port.acprop(0.01, 0.9, 0.99, 1e-3)

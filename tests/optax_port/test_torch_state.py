@@ -13,7 +13,9 @@ from acprop import optax_port
 SHAPES = {"layer.weight": (3, 2), "layer.bias": (3,)}
 OPTIONS = {
     "default": ({}, {}),
-    "momentum": ({"momentum": 0.9}, {"momentum": 0.9}),
+    "no average": ({"average": None}, {"average": None}),
+    "before": ({"average": "before"}, {"average": "before"}),
+    "after, on m": ({"center": "m"}, {"center": "m"}),
     "delay 3, amsgrad": (
         {"delay": 3, "amsgrad": True},
         {"delay": 3, "amsgrad": True},
@@ -118,9 +120,9 @@ def test_torch_goes_on_where_jax_stopped(theirs, ours):
 
 
 def test_there_and_back_is_where_it_was():
-    params, opt = in_torch(delay=2, momentum=0.5, amsgrad=True)
+    params, opt = in_torch(delay=2, amsgrad=True)
     walk_torch(params, opt, gradients(0))
-    tx = optax_port.acprop(0.01, delay=2, momentum=0.5, amsgrad=True)
+    tx = optax_port.acprop(0.01, delay=2, amsgrad=True)
     saved = opt.state_dict()
     state = optax_port.from_torch(saved, tx.init(as_jax(params)), to_jax)
     again = optax_port.to_torch(state, saved, back)
@@ -184,10 +186,10 @@ def test_without_names_and_convert_leaves_are_parameters_in_order():
     tx = optax_port.acprop(0.01)
     x = [jnp.asarray(p.detach().numpy()) for p in params]
     state = optax_port.from_torch(opt.state_dict(), tx.init(x))
-    for a, p in zip(state[0].mu, params, strict=True):
-        np.testing.assert_array_equal(a, opt.state[p]["exp_avg"])
-    again = optax_port.to_torch(state, opt.state_dict())
-    assert torch.equal(again["state"][1]["exp_avg"], opt.state[params[1]]["exp_avg"])
+    for a, p in zip(state[0].average, params, strict=True):
+        np.testing.assert_array_equal(a, opt.state[p]["momentum_buffer"])
+    again = optax_port.to_torch(state, opt.state_dict())["state"][1]["momentum_buffer"]
+    assert torch.equal(again, opt.state[params[1]]["momentum_buffer"])
     with pytest.raises(ValueError, match=r"^convert must be given, got None: torch h"):
         optax_port.from_torch(opt.state_dict(), tx.init(x[:1]))
     with pytest.raises(ValueError, match=r"^convert must be given, got None: torch h"):
@@ -202,11 +204,11 @@ def test_what_cannot_be_converted_says_why():
         optax_port.from_torch(opt.state_dict(), tx.init(x), to_jax)
     walk_torch(params, opt, gradients(0, 1))
     saved = opt.state_dict()
-    other = optax_port.acprop(0.01, momentum=0.9)
-    with pytest.raises(ValueError, match=r"must hold momentum_buffer of parameter lay"):
+    other = optax_port.acprop(0.01, average="before")
+    with pytest.raises(ValueError, match=r"must hold exp_avg of parameter layer.weigh"):
         optax_port.from_torch(saved, other.init(x), to_jax)
     wrong = {"dense": {"bias": x["dense"]["bias"], "kernel": jnp.ones((3, 2))}}
-    with pytest.raises(ValueError, match=r"^convert must give exp_avg in the shape of"):
+    with pytest.raises(ValueError, match=r"^convert must give exp_avg_sq in the shape"):
         optax_port.from_torch(saved, tx.init(wrong), to_jax)
     with pytest.raises(ValueError, match=r"^state must be of a transformation of acpr"):
         optax_port.from_torch(saved, optax.adam(0.1).init(x), to_jax)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import jax
@@ -61,7 +62,6 @@ def chained(method: Rule, given: dict, convention) -> optax.GradientTransformati
         eps=given["eps"],
         amsgrad=given["amsgrad"],
         clip=given["clip"],
-        momentum=given["momentum"] or None,
     )
     decay = optax.add_decayed_weights(given["weight_decay"])
     decoupled = given["decoupled_weight_decay"]
@@ -96,8 +96,15 @@ def test_the_port_walks_the_golden_trajectories(case):
     path, state = walk(tx, case["x0"], FAMILY["gradients"][case["grads"]])
     assert_close(path, case["x"])
     (ours,) = [s for s in state if isinstance(s, optax_port.ScaleByRuleState)]
-    assert_close(ours.mu, case["m"])
     assert_close(np.atleast_1d(ours.nu), case["s"])
+    method = Rule(**case["rule"])
+    means = {"m": (ours.mu, method.keeps_m), "M": (ours.average, method.keeps_average)}
+    kept = {letter: mean for letter, (mean, is_kept) in means.items() if is_kept}
+    assert {letter for letter, (mean, _) in means.items() if mean is not None} == (
+        kept.keys()
+    )
+    for letter, mean in kept.items():
+        assert_close(mean, case[letter])
     assert ours.count == len(path)
 
 
@@ -115,7 +122,7 @@ def test_the_authors_convention_walks_the_authors_trajectories(case):
         given["eps"],
         given["weight_decay"],
         convention="authors",
-        numerator=given["numerator"],
+        average={"g": None, "m": "before"}[given["numerator"]],
         decoupled_weight_decay=given["decoupled"],
     )
     path, _ = walk(tx, case["x0"], case["grads"])
@@ -126,32 +133,45 @@ def test_the_authors_convention_walks_the_authors_trajectories(case):
 
 numbers = st.integers(-64, 64).map(lambda i: i / 64)
 tables = st.lists(st.lists(numbers, min_size=3, max_size=3), min_size=8, max_size=8)
-FIELDS = st.fixed_dictionaries(
-    {
-        "centered": st.booleans(),
-        "delay": st.sampled_from([0, 1, 3]),
-        "numerator": st.sampled_from(["g", "m"]),
-        "reduction": st.sampled_from([None, "max", "mean"]),
-    }
+AVERAGED = st.sampled_from(
+    [
+        (None, None, False),
+        (None, "m", False),
+        *product(["before", "after"], [None, "m"], [False, True]),
+    ]
+)
+ON_ITSELF = st.builds(
+    Rule,
+    average=st.just("after"),
+    center=st.just("average"),
+    delay=st.just(1),
+    nesterov=st.booleans(),
+    reduction=st.sampled_from([None, "max", "mean"]),
+)
+METHODS = ON_ITSELF | st.builds(
+    lambda averaged, delay, reduction: Rule(
+        averaged[0], averaged[1], delay, averaged[2], reduction
+    ),
+    AVERAGED,
+    st.sampled_from([0, 1, 3]),
+    st.sampled_from([None, "max", "mean"]),
 )
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(
     gs=tables,
-    fields=FIELDS,
+    method=METHODS,
     convention=st.sampled_from(list(rule.CONVENTIONS.values())),
     betas=st.sampled_from([(0.9, 0.999), (0.0, 0.9), (0.5, 0.0)]),
     amsgrad=st.booleans(),
     clip=st.sampled_from(["convention", None, 0.5, "t**0.25"]),
-    momentum=st.sampled_from([0.0, 0.9]),
 )
 def test_every_direction_is_the_references(
-    gs, fields, convention, betas, amsgrad, clip, momentum
+    gs, method, convention, betas, amsgrad, clip
 ):
     """Any rule, convention and option together; ε is large enough to compare."""
-    method = Rule(**fields)
-    h = Hyper(*betas, 1e-3, amsgrad=amsgrad, clip=clip, momentum=momentum)
+    h = Hyper(*betas, 1e-3, amsgrad=amsgrad, clip=clip)
     tx = optax_port.scale_by_rule(
         method,
         convention,
@@ -160,14 +180,15 @@ def test_every_direction_is_the_references(
         eps=1e-3,
         amsgrad=amsgrad,
         clip=clip,
-        momentum=momentum or None,
     )
     state, ours = State(), tx.init(jnp.zeros(3))
     for g in gs:
         state, d = step(method, convention, state, np.array(g), h)
         direction, ours = tx.update(jnp.asarray(g), ours)
         assert_close(direction, d)
-    assert_close(ours.mu, state.m)
+    kept = [(ours.mu, state.m), (ours.average, state.M)]
+    for mean, expected in [pair for pair in kept if pair[0] is not None]:
+        assert_close(mean, expected)
     assert_close(ours.nu, np.reshape(state.s, ours.nu.shape))
 
 
@@ -182,15 +203,24 @@ def noise(n_steps: int = 40) -> np.ndarray:
 
 OPTIMIZERS = [
     (optax_port.acprop, acprop.ACProp, {}, {}),
-    (optax_port.acprop, acprop.ACProp, {"momentum": 0.9}, {"momentum": 0.9}),
+    *(
+        (optax_port.acprop, acprop.ACProp, same, same)
+        for same in (
+            {"average": None},
+            {"average": "before", "nesterov": True},
+            {"average": "after", "center": "m"},
+            {"nesterov": False},
+            {"convention": "paper", "eps": 1e-3},
+        )
+    ),
     (optax_port.acprop, acprop.ACProp, {"delay": 3}, {"delay": 3}),
     (optax_port.adabelief, acprop.AdaBelief, {}, {}),
     (optax_port.adashift, acprop.AdaShift, {"delay": 2}, {"delay": 2}),
     (
         optax_port.adashift,
         acprop.AdaShift,
-        {"reduction": "max", "momentum": 0.5},
-        {"reduction": "max", "momentum": 0.5},
+        {"reduction": "max"},
+        {"reduction": "max"},
     ),
     (optax_port.adam, acprop.Adam, {"amsgrad": True}, {"amsgrad": True}),
     (optax_port.rmsprop, acprop.RMSprop, {"decay": 0.9}, {"alpha": 0.9}),

@@ -10,13 +10,15 @@ const { METHODS, CONVENTIONS, withDelay } = await load("rules.js");
 const { begin, advance, hyper } = await load("step.js");
 const { problemOf } = await load("problems.js");
 const { mean, logCentered, logUncentered, secondMoment, segments } = await load("limits.js");
-const { drift } = await load("drift.js");
+const { doesSettle, drift, driftOfBeta2 } = await load("drift.js");
 const { crossings } = await load("borders.js");
+const { explain } = await load("explain.js");
+const { CRITICAL, threshold } = await load("thresholds.js");
 const { trajectory, moments, rates, feed } = await load("simulate.js");
 
-// A golden case: x after every step, and m and s after the last.
+// A golden case: x after every step, and m, s and M after the last.
 function walk({ rule, convention, settings, x0, grads, schedule }) {
-  const method = { rule, amsgrad: settings.amsgrad, momentum: settings.momentum };
+  const method = { rule, amsgrad: settings.amsgrad };
   const how = CONVENTIONS[convention];
   const [beta1, beta2] = settings.betas;
   const h = hyper(method, how, { beta1, beta2, eps: settings.eps, clip: settings.clip });
@@ -33,7 +35,7 @@ function walk({ rule, convention, settings, x0, grads, schedule }) {
     return x;
   });
   const s = rule.reduction === null ? [...state.s] : [state.s[0]];
-  return { x: path, m: [...state.m], s };
+  return { x: path, m: [...state.m], s, M: [...state.M] };
 }
 
 const methodOf = ({ method, delay }) => withDelay(METHODS[method], delay);
@@ -46,6 +48,23 @@ const ANSWERS = {
       const problem = problemOf(c.problem, c.P);
       return drift(problem, methodOf(c), CONVENTIONS[c.convention], c, c.t ?? Infinity);
     }),
+  settled: (cases) =>
+    cases.map((c) => {
+      const given = [problemOf(c.problem, c.P), methodOf(c), CONVENTIONS[c.convention], c];
+      return {
+        drift: drift(...given, c.t ?? Infinity),
+        rough: driftOfBeta2(...given, c.t ?? Infinity)(c.beta2),
+        isSettled: doesSettle(...given),
+      };
+    }),
+  sentences: (cases) =>
+    cases.map((c) =>
+      explain(problemOf(c.problem, c.P), methodOf(c), CONVENTIONS[c.convention], c, 10000).text,
+    ),
+  thresholds: (cases) => ({
+    critical: CRITICAL,
+    values: cases.map(({ key, beta1 }) => threshold(key, beta1)),
+  }),
   limits: (cases) =>
     cases.map(({ problem, P, beta1, beta2 }) => {
       const at = problemOf(problem, P);

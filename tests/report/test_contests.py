@@ -82,11 +82,11 @@ def cells(table, column):
 def test_every_contestant_has_a_row_with_interval_correction_and_verdict():
     table = comparison_table(FOUND)
     assert cells(table, "verdict") == {
-        "ACProp": "–",
+        "ACProp (default)": "–",
         "Adam": "worse",
         "SGD": "no difference shown: of the better one more runs failed",
     }
-    assert cells(table, "difference")["ACProp"] == "reference"
+    assert cells(table, "difference")["ACProp (default)"] == "reference"
     assert cells(table, "difference")["Adam"].startswith("−1.7")
     assert "[" in cells(table, "difference")["Adam"]
     assert cells(table, "Holm")["Adam"] == "< 0.001"
@@ -95,14 +95,22 @@ def test_every_contestant_has_a_row_with_interval_correction_and_verdict():
 
 def test_failures_of_trials_and_runs_are_counted_by_kind():
     table = comparison_table(FOUND)
-    assert cells(table, "trials") == {"ACProp": "2", "Adam": "2", "SGD": "2, 1 failed"}
+    assert cells(table, "trials") == {
+        "ACProp (default)": "2",
+        "Adam": "2",
+        "SGD": "2, 1 failed",
+    }
     assert cells(table, "runs")["SGD"] == "8 of 10 finished: 1 diverged, 1 error"
 
 
 def test_the_winners_settings_are_in_a_table_of_their_own():
     table = trial_table(FOUND)
-    assert cells(table, "lr") == {"ACProp": "0.01", "Adam": "0.1", "SGD": "0.5"}
-    assert cells(table, "failed") == {"ACProp": "0", "Adam": "0", "SGD": "1"}
+    assert cells(table, "lr") == {
+        "ACProp (default)": "0.01",
+        "Adam": "0.1",
+        "SGD": "0.5",
+    }
+    assert cells(table, "failed") == {"ACProp (default)": "0", "Adam": "0", "SGD": "1"}
     assert set(cells(table, "winner's").values()) == {"90.00"}
     assert "2 trials for each, scrambled Sobol points" in table.caption
 
@@ -110,10 +118,10 @@ def test_the_winners_settings_are_in_a_table_of_their_own():
 def test_the_best_test_epoch_is_a_column_labelled_so():
     table = detail_table(FOUND)
     assert "best test epoch (as the paper reports)" in table.columns[3]
-    assert cells(table, "P(better")["ACProp"] == "–"
+    assert cells(table, "P(better")["ACProp (default)"] == "–"
     assert float(cells(table, "P(better")["Adam"]) < 0.2
     assert cells(table, "reached")["SGD"] == "8 of 10"
-    assert cells(table, "reached")["ACProp"] == "10 of 10"
+    assert cells(table, "reached")["ACProp (default)"] == "10 of 10"
 
 
 def test_trials_are_in_no_arm_and_all_of_them_in_the_figure():
@@ -122,7 +130,7 @@ def test_trials_are_in_no_arm_and_all_of_them_in_the_figure():
     (points,) = sensitivity(FOUND)
     assert points.drawn == "points"
     assert [line.label for line in points.lines] == [
-        "ACProp", "Adam", "SGD, 1 of 2 without a value",
+        "ACProp (default)", "Adam", "SGD, 1 of 2 without a value",
     ]  # fmt: skip
     assert points.lines[0].x == (0.01, 2.0)
     assert points.lines[0].y == pytest.approx((90, 50))
@@ -137,9 +145,11 @@ def test_variants_of_one_optimizer_are_told_apart_in_figures():
     record, runs = tuned()
     renamed = dict(record.contestants)
     renamed["acprop convention=authors"] = renamed.pop("adam")
-    found = gather(replace(record, contestants=renamed), runs)
+    authors = {"optimizer": "acprop", "settings": {"lr": 0.1, "convention": "authors"}}
+    other = [replace(r, **{"adam": authors}.get(r.optimizer, {})) for r in runs]
+    found = gather(replace(record, contestants=renamed), other)
     labels = {line.label for line in study_figures(found)[0].lines}
-    assert {"ACProp", "ACProp, convention = authors"} <= labels
+    assert {"ACProp (default)", "ACProp (paper), authors' code"} <= labels
 
 
 def test_the_sentence_names_the_ruleset():

@@ -165,6 +165,46 @@ def test_the_sentence_says_which_way_and_why(page):
     )
 
 
+def test_the_first_view_says_of_both_rules_where_they_go(page):
+    """The default first, the paper's rule under its own name; nobody is just ACProp."""
+    page.open()
+    assert page.text("sentence").startswith("ACProp (default) drifts towards x* = −1: ")
+    towards, away = page.text("ways").replace("\n", " ").split(" Away from it: ")
+    assert towards == "To x*: ACProp (default); ACProp (paper); AdaShift."
+    assert away == "Adam; RMSProp."
+    page.open("#show=acprop,acprop-before&focus=acprop-before")
+    assert page.text("sentence").startswith("ACProp, average before drifts away from")
+    assert "ACProp (default)" in page.text("ways").partition("Away")[0]
+
+
+def test_the_default_runs_as_the_library_runs_it(page):
+    """Guarded where every method has its own convention; x is that of the reference."""
+    page.open()
+    at = periodic("dense", 20)
+    betas = {"beta1": 0.9, "beta2": 0.9}
+    for name, convention in (("acprop", GUARDED), ("acprop-paper", PAPER)):
+        run = trajectory(at, METHODS[name], alpha0=0.1, convention=convention, **betas)
+        assert number(page.row(name)["x at the end"]) == pytest.approx(
+            run.x[-1], rel=6e-3
+        )
+
+
+def test_thresholds_follow_beta1(page):
+    page.open("#beta1=0.7")
+    cells = page.all("[data-threshold]")
+    shown = {c.get_attribute("data-threshold"): c.text for c in cells}
+    assert shown == {
+        "acprop-before": "13.2",
+        "uncentered": "10",
+        "adabelief": "4.63",
+        "adam": "4",
+    }
+    page.type("beta1", "0.565")
+    assert page.one("[data-threshold=acprop-before]").text == "∞"
+    picture = page.one("[data-part=thresholds] svg[role=img]")
+    assert "ACProp, average before ∞" in picture.get_attribute("aria-label")
+
+
 def test_the_point_can_be_dragged_by_mouse(page):
     page.open()
     point = page.one(".point")
@@ -248,9 +288,9 @@ def test_the_state_is_in_the_address_and_comes_back(page, until):
     page.one("input[value=sgd]").click()
     page.choose("span", "first")
     until(lambda: "span=first" in page.hash())
-    asked = parse_qs(page.hash().lstrip("#"))
-    assert asked["beta1"] == ["0.5"]
-    assert asked["show"] == ["acprop,adashift,adam,rmsprop,sgd"]
+    kept = parse_qs(page.hash().lstrip("#"))
+    assert kept["beta1"] == ["0.5"]
+    assert kept["show"] == ["acprop,acprop-paper,adashift,adam,rmsprop,sgd"]
     sentence, row = page.text("sentence"), page.row("sgd")
     page.driver.refresh()
     page.settle()
@@ -297,7 +337,7 @@ def test_hazards_are_those_of_the_laboratory(page):
     gradients = [*(wave * 8), *([0] * 160), *(wave * 4)]
     for name, convention in (
         ("acprop-paper", PAPER),
-        ("acprop-before", GUARDED),
+        ("acprop", GUARDED),
         ("adam", TORCH),
         ("adopt", TORCH),
     ):
@@ -386,5 +426,7 @@ def test_it_is_the_same_from_a_server(chromium, file):
         page.open("#P=30")
         assert page.complaints() == []
         assert page.value("P") == "30"
-        assert page.text("sentence").startswith("ACProp drifts towards x* = −1")
+        assert page.text("sentence").startswith(
+            "ACProp (default) drifts towards x* = −1"
+        )
         server.shutdown()

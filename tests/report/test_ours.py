@@ -62,6 +62,22 @@ def test_the_sign_is_acprop_minus_the_other():
     assert "p " in words
 
 
+def test_the_papers_rule_stands_for_the_paper_where_it_was_run():
+    """Else the default; the page says which."""
+    adam = (0.30, 0.31, 0.33, 0.32)
+    assert pair(answered("fig-9", rooms(adam))).who == "ACProp (default)"
+    authors = [
+        run("acprop", s, (0.1, v), convention="authors")
+        for s, v in enumerate((0.10, 0.11, 0.14, 0.12))
+    ]
+    both = rooms(adam)
+    runs = [*both.runs, *authors]
+    found = answered("fig-9", gather(study(runs, name=ROOMS, scale="small"), runs))
+    assert pair(found).who == "ACProp (paper), authors' code"
+    assert pair(found).word == "opposite order"
+    assert pair(found).paper == "ACProp (paper) ahead, no number"
+
+
 def test_an_optimizer_without_runs_is_said_to_have_none():
     found = answered("fig-9", rooms((0.30, 0.31, 0.33, 0.32)))
     assert pair(found, "SGD").word == "no runs"

@@ -43,7 +43,7 @@ def test_what_an_entry_names_exists(entry):
     rows = [row for table in entry.tables for row in table.rows]
     assert {row.study for row in rows} <= set(entry.studies)
     assert {name for row in rows for name in row.values} <= OPTIMIZERS.keys()
-    assert all("acprop" in row.values for row in rows)
+    assert all("acprop-paper" in row.values for row in rows)
     assert entry.studies or entry.figures or entry.ours
 
 
@@ -58,10 +58,10 @@ def test_claims_with_a_formula_exist_and_what_fails_has_one():
 @pytest.mark.parametrize(
     ("entry", "row", "optimizer", "mean", "std"),
     [
-        ("table-2", "ResNet-18", "acprop", 70.46, None),
+        ("table-2", "ResNet-18", "acprop-paper", 70.46, None),
         ("table-3", "JA-EN", "adabelief", 34.38, 0.009),
-        ("table-4", "DCGAN", "acprop", 43.43, 4.38),
-        ("table-5", "DCGAN", "acprop", 43.34, 4.38),
+        ("table-4", "DCGAN", "acprop-paper", 43.43, 4.38),
+        ("table-5", "DCGAN", "acprop-paper", 43.34, 4.38),
         ("table-5", "WideResNet, CIFAR-100", "avagrad", 18.76, 0.20),
     ],
 )
@@ -81,7 +81,7 @@ def test_where_the_paper_contradicts_itself_it_is_said():
 def test_the_authors_curves_are_there_with_their_origin(net):
     curves = published_curves(f"vision/cifar10-{net}")
     assert {line.label for line in curves.lines} == {
-        "ACProp", "AdaBelief", "Adam", "AdamW", "AdaShift", "RAdam", "SGD",
+        "ACProp (paper)", "AdaBelief", "Adam", "AdamW", "AdaShift", "RAdam", "SGD",
     }  # fmt: skip
     assert {len(line.y) for line in curves.lines} == {200}
     assert re.search("juntang-zhuang/ACProp-Optimizer", published_about())

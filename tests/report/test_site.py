@@ -337,7 +337,7 @@ def test_numbers_stand_in_one_sentence_with_the_scale(site):
     start = text.index("At smoke scale (2 of 200 epochs)")
     sentence = text[start : text.index("diverged) 40.00", start)]
     assert ". " not in sentence
-    assert "ACProp (1 of 2 finished; 1 of 2 diverged) 50.00" in sentence
+    assert "ACProp (default) (1 of 2 finished; 1 of 2 diverged) 50.00" in sentence
 
 
 def test_what_ran_where_and_for_how_long_is_said(site):

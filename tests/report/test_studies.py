@@ -84,12 +84,16 @@ def test_the_legend_says_what_the_band_is():
     """As in Fig. 9, a band is a standard deviation, and not an interval."""
     three, two = seeds("acprop", (0.5, 0.6, 0.7)), seeds("adam", (0.5, 0.6))
     words = "band: ± one standard deviation over"
-    assert legend(records(three)) == ["ACProp", f"{words} 3 seeds"]
-    assert legend(records([*three, *two])) == ["ACProp", "Adam", f"{words} seeds"]
+    assert legend(records(three)) == ["ACProp (default)", f"{words} 3 seeds"]
+    assert legend(records([*three, *two])) == [
+        "ACProp (default)",
+        "Adam",
+        f"{words} seeds",
+    ]
 
 
 def test_without_a_band_the_legend_speaks_of_none():
-    assert legend(records([run()])) == ["ACProp"]
+    assert legend(records([run()])) == ["ACProp (default)"]
 
 
 def test_panels_with_their_own_legends_say_it_too():
@@ -113,7 +117,7 @@ def test_without_axes_validation_chooses_one_setting_for_each_optimizer():
 def test_with_axes_every_value_is_a_line_in_its_optimizers_panel():
     runs = [run(o, lr=lr) for o in ("acprop", "adam") for lr in (0.1, 0.01)]
     panels = records(runs, axes=("lr",))
-    assert [p.title.split(":")[0] for p in panels] == ["ACProp", "Adam"]
+    assert [p.title.split(":")[0] for p in panels] == ["ACProp (default)", "Adam"]
     assert [x.label for x in panels[1].lines] == ["lr = 0.1", "lr = 0.01"]
     ranges = {p.y_range for p in panels}
     assert len(ranges) == 1
@@ -170,7 +174,7 @@ def heat(runs):
 
 def test_a_heat_map_has_its_values_where_their_settings_are():
     acprop, adam = heat(GRID)
-    assert (acprop.title, adam.title) == ("ACProp", "Adam")
+    assert (acprop.title, adam.title) == ("ACProp (default)", "Adam")
     assert (acprop.x, acprop.y) == ((0.1, 0.2), (1e-16, 1e-8))
     np.testing.assert_allclose(acprop.values, [[50, 60], [50, 60]])
     assert acprop.n_runs == ((2, 2), (2, 2))

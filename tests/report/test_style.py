@@ -28,7 +28,7 @@ def test_an_optimizer_has_one_colour_everywhere():
     ("label", "name"),
     [
         ("ACProp", "acprop"),
-        ("acprop-momentum", "acprop-momentum"),
+        ("acprop-before", "acprop-before"),
         ("RMSProp, centered", "rmsprop-centered"),
         ("RMSProp, lr = 0.1", "rmsprop"),
         ("ADAM", "adam"),

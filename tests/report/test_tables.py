@@ -32,7 +32,10 @@ def test_a_row_has_mean_standard_deviation_and_interval():
 
 
 def test_differences_are_paired_and_judged():
-    found = [row["test accuracy, %: difference to ACProp"] for row in rows(COMPARED)]
+    found = [
+        row["test accuracy, %: difference to ACProp (default)"]
+        for row in rows(COMPARED)
+    ]
     assert found[0] == "reference"
     assert found[1] == "−9.97 [−10.11, −9.82]: worse"
     assert found[2].endswith("no difference shown")
@@ -47,7 +50,10 @@ def test_an_arm_without_a_result_has_a_row():
     runs = [run("sgd", status="diverged"), run("acprop")]
     sgd = rows(runs)[0]
     assert sgd["test accuracy, %"] == "–"
-    assert sgd["test accuracy, %: difference to ACProp"] == "no seed finished in both"
+    assert (
+        sgd["test accuracy, %: difference to ACProp (default)"]
+        == "no seed finished in both"
+    )
 
 
 GRID = [
@@ -79,7 +85,7 @@ def test_arms_are_compared_at_the_same_place_of_the_axes():
         for s in range(2)
     ]
     found = rows(runs, axes=("lr",))
-    column = "test accuracy, %: difference to ACProp"
+    column = "test accuracy, %: difference to ACProp (default)"
     assert [row[column][:6] for row in found[2:]] == ["−10.00", "−10.00"]
 
 
@@ -102,7 +108,7 @@ def test_the_sentence_has_the_scale_the_note_and_the_numbers():
     assert said.startswith(
         "At smoke scale (2 of 200 epochs), ruleset paper, final test accuracy, %"
     )
-    assert "ACProp 62.00 ± 2.00; Adam" in said
+    assert "ACProp (default) 62.00 ± 2.00; Adam" in said
     assert said.count(".\n") == 0
     assert said.endswith(".")
 
@@ -125,5 +131,8 @@ def test_markdown_has_the_same_cells():
     table = study_table(gather(study(COMPARED), COMPARED))
     lines = markdown(table).splitlines()
     assert len(lines) == 2 + len(table.rows)
-    assert lines[0].split(" | ")[-1] == "test accuracy, %: difference to ACProp |"
+    assert (
+        lines[0].split(" | ")[-1]
+        == "test accuracy, %: difference to ACProp (default) |"
+    )
     assert lines[2] == "| " + " | ".join(table.rows[0]) + " |"

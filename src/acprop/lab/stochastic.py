@@ -164,7 +164,9 @@ def expected_move(
     return total
 
 
-def states(problem: Stochastic, trial: Trial, name: str = "acprop-paper") -> Iterator[State]:
+def states(
+    problem: Stochastic, trial: Trial, name: str = "acprop-paper"
+) -> Iterator[State]:
     """The states of a run, one after each step, with lanes [beta2, seed]."""
     gradients = (
         g + np.zeros((len(trial.beta2), 1)) for g in _gradients(problem, trial)

@@ -19,7 +19,7 @@ from jax import Array
 from acprop import checks
 from acprop import rule as rules
 from acprop.optax_port.transform import Number, Tree, scale_by_rule
-from acprop.rule import Clip, Convention, PlainConvention, Rule
+from acprop.rule import Average, Center, Clip, Convention, PlainConvention, Rule
 
 Conventions = Convention | PlainConvention
 ClipOption = Clip | Array | Literal["convention"]
@@ -33,33 +33,27 @@ def scale_by_acprop(
     eps: Number | None = None,
     *,
     convention: Conventions = "guarded",
-    numerator: Literal["g", "m", "convention"] = "convention",
-    momentum: Number | None = None,
+    average: Average | Literal["convention"] = "convention",
+    nesterov: bool | Literal["convention"] = "convention",
+    center: Center | Literal["convention"] = "convention",
     delay: int | None = None,
     clip: ClipOption = "convention",
     amsgrad: bool = False,
 ) -> optax.GradientTransformation:
-    """ACProp's direction: m, or g, over the root of the surprise of past gradients.
+    """ACProp's direction: gradients over the root of past surprise, averaged.
 
-    Options are those of `acprop.ACProp`. None as the delay is 1, and as the momentum
-    none: so optax.inject_hyperparams leaves both alone.
+    Options are those of `acprop.ACProp`. None as the delay is 1: so
+    optax.inject_hyperparams leaves it alone.
     """
-    own = rules.convention(convention).numerator if momentum is None else "g"
-    rule = Rule(
-        centered=True,
+    rule = rules.choose(
+        rules.convention(convention),
+        average=average,
+        nesterov=nesterov,
+        center=center,
         delay=_delay(delay),
-        numerator=own if numerator == "convention" else numerator,
     )
-    return scale_by_rule(
-        rule,
-        convention,
-        b1=b1,
-        b2=b2,
-        eps=eps,
-        amsgrad=amsgrad,
-        clip=clip,
-        momentum=momentum,
-    )
+    numbers: Any = {"b1": b1, "b2": b2, "eps": eps, "amsgrad": amsgrad, "clip": clip}
+    return scale_by_rule(rule, convention, **numbers)
 
 
 def scale_by_adabelief(
@@ -82,7 +76,6 @@ def scale_by_adashift(
     eps: Number | None = None,
     *,
     convention: Conventions = "guarded",
-    momentum: Number | None = None,
     delay: int | None = None,
     reduction: Literal["max", "mean"] | None = None,
     clip: ClipOption = "convention",
@@ -93,17 +86,9 @@ def scale_by_adashift(
     A reduction is over the array that `update` sees: inside shard_map and pmap that is
     one device's part, under jit with a sharding the whole.
     """
-    rule = Rule(centered=False, delay=_delay(delay), numerator="g", reduction=reduction)
-    return scale_by_rule(
-        rule,
-        convention,
-        b1=b1,
-        b2=b2,
-        eps=eps,
-        amsgrad=amsgrad,
-        clip=clip,
-        momentum=momentum,
-    )
+    rule = Rule(average=None, center=None, delay=_delay(delay), reduction=reduction)
+    numbers: Any = {"b1": b1, "b2": b2, "eps": eps, "amsgrad": amsgrad, "clip": clip}
+    return scale_by_rule(rule, convention, **numbers)
 
 
 def scale_by_adam(
@@ -146,21 +131,24 @@ def acprop(
     mask: Mask = None,
     *,
     convention: Conventions = "guarded",
-    numerator: Literal["g", "m", "convention"] = "convention",
-    momentum: Number | None = None,
+    average: Average | Literal["convention"] = "convention",
+    nesterov: bool | Literal["convention"] = "convention",
+    center: Center | Literal["convention"] = "convention",
     delay: int | None = None,
     clip: ClipOption = "convention",
     amsgrad: bool = False,
     decoupled_weight_decay: bool = True,
 ) -> optax.GradientTransformationExtraArgs:
-    """ACProp: divide the mean gradient by how much past gradients surprised us.
+    """ACProp: divide the gradient by how much past gradients surprised us, and average.
 
-    With the default convention, for the gradient g of step t, m = s = 0 at the start:
+    With the default convention, for the gradient g of step t, M = s = 0 at the start:
 
-        m = b1·m + (1 - b1)·g
-        u = m/(1 - b1^t) / (√(s/(1 - b2^(t-1))) + eps)       0/0 = 0
-        x = x - learning_rate·clip(u, ±t^¼)
-        s = b2·s + (1 - b2)·(g - m)²
+        d = √(s/(1 - b2^(t-1))) + eps
+        u = clip(g/d, ±t^¼)                                  0/0 = 0
+        r = g - d·clip(M, ±1)
+        M = b1·M + (1 - b1)·u
+        x = x - learning_rate·(b1·M + (1 - b1)·u)
+        s = b2·s + (1 - b2)·(1 + b1)/2·r²
 
     `acprop.ACProp` explains the options; it computes the same numbers in torch.
 
@@ -177,8 +165,9 @@ def acprop(
         b2,
         eps,
         convention=convention,
-        numerator=numerator,
-        momentum=momentum,
+        average=average,
+        nesterov=nesterov,
+        center=center,
         delay=delay,
         clip=clip,
         amsgrad=amsgrad,
@@ -217,7 +206,6 @@ def adashift(
     mask: Mask = None,
     *,
     convention: Conventions = "guarded",
-    momentum: Number | None = None,
     delay: int | None = None,
     reduction: Literal["max", "mean"] | None = None,
     clip: ClipOption = "convention",
@@ -230,7 +218,6 @@ def adashift(
         b2,
         eps,
         convention=convention,
-        momentum=momentum,
         delay=delay,
         reduction=reduction,
         clip=clip,

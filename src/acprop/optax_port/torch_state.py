@@ -1,6 +1,6 @@
 """A run that changes framework: the state of torch's optimizers and of ours in JAX.
 
-m, s and the rest have the shapes of the parameters. So the function that turns your
+Means, s and the rest have the shapes of the parameters. So the function that turns your
 torch parameters into JAX parameters, with its transposed kernels and other names,
 serves them too: that is what `convert` is.
 """
@@ -30,7 +30,7 @@ _NAMES = {
     "nu": "exp_avg_sq",
     "nu_max": "max_exp_avg_sq",
     "past": "past",
-    "momentum": "momentum_buffer",
+    "average": "momentum_buffer",
 }
 # Who else counts steps: schedules, and what holds them.
 _COUNTERS = (optax.ScaleByScheduleState, optax.InjectStatefulHyperparamsState)
@@ -122,7 +122,7 @@ def to_torch(
                 if arrays.get(name) is not None:
                     new[i][theirs] = torch.from_numpy(np.array(arrays[name]))
         for i in new:
-            if "exp_avg" in new[i]:
+            if "exp_avg_sq" in new[i]:
                 new[i].setdefault("step", torch.tensor(float(part.count)))
     missing = [names[i] for i, values in new.items() if not values]
     if missing:
@@ -198,12 +198,18 @@ def _read(
             for i in range(n)
         ]
         return jax.tree.map(lambda *steps: np.stack(steps), *slices)
-    shapes = {name: tuple(values["exp_avg"].shape) for name, values in saved.items()}
+    shapes = {name: _shape(values) for name, values in saved.items()}
     is_one = {name: a.shape != shapes[name] for name, a in arrays.items()}
     if any(is_one.values()):
         spread = {name: np.broadcast_to(a, shapes[name]) for name, a in arrays.items()}
         return jax.tree.map(lambda a: a.flat[0], _convert(spread, like, convert))
     return _convert(arrays, like, convert)
+
+
+def _shape(values: dict[str, Any]) -> tuple[int, ...]:
+    """Of the parameter, which every mean has; a rule keeps m or M."""
+    mean = "exp_avg" if "exp_avg" in values else "momentum_buffer"
+    return tuple(values[mean].shape)
 
 
 def _convert(
@@ -213,7 +219,7 @@ def _convert(
 ) -> Tree:
     if convert is not None:
         return jax.tree.map(np.asarray, convert(arrays))
-    leaves, shape = jax.tree.flatten(like.mu)
+    leaves, shape = jax.tree.flatten(like.nu)
     if len(leaves) != len(arrays):
         raise ValueError(
             f"convert must be given, got None: torch has {len(arrays)} parameters and "
@@ -270,9 +276,10 @@ def _write(
             name: None if a is None else np.stack([s[name] for s in steps])
             for name, a in steps[0].items()
         }
-    spread = jax.tree.map(lambda a, m: np.broadcast_to(a, m.shape), tree, like.mu)
+    mean = like.average if like.mu is None else like.mu
+    spread = jax.tree.map(lambda a, m: np.broadcast_to(a, m.shape), tree, mean)
     given = give(spread)
-    pairs = zip(jax.tree.leaves(tree), jax.tree.leaves(like.mu), strict=True)
+    pairs = zip(jax.tree.leaves(tree), jax.tree.leaves(mean), strict=True)
     if all(a.shape == m.shape for a, m in pairs):
         return given
     return {name: a if a is None else a.flat[0] for name, a in given.items()}

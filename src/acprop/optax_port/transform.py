@@ -2,9 +2,9 @@
 
 Letters of the paper; `reference.step` is the long form of the same lines:
 
-    m, s   hear of g; for a delay only after they were divided by
+    m, s   learn of g; for a delay only after they were divided by
     u      = n / (√(ŝ + ε inside) + ε outside), within ±c_t
-    M      = μ·M + (1 - μ)·u, if there is a momentum
+    M      = β1·M + (1 - β1)·u, if that is what is averaged
 
 Everything is computed in the type of the state: float32, or float64 for float64
 parameters. What goes out has the type of the gradient that came in.
@@ -35,19 +35,20 @@ Number = float | Array
 class ScaleByRuleState(NamedTuple):
     """What one step hands to the next, in optax's names; trees are like params.
 
-    mu, nu: m and s. With a reduction each leaf of nu is one number.
+    mu: m, the running mean of gradients, or None where the rule keeps none.
+    nu: s. With a reduction each leaf is one number.
     nu_max: AMSGrad's running maximum, or None.
     past: the newest delay - 1 gradients along a first axis, oldest first, or None.
-    momentum: M, the running mean of directions, or None.
+    average: M, the running mean of normalised gradients, or None.
     """
 
     # optax's name, which happens to be that of a method of tuples too
     count: Array  # pyright: ignore[reportIncompatibleMethodOverride]
-    mu: Tree
+    mu: Tree | None
     nu: Tree
     nu_max: Tree | None
     past: Tree | None
-    momentum: Tree | None
+    average: Tree | None
 
 
 class Numbers(NamedTuple):
@@ -60,7 +61,6 @@ class Numbers(NamedTuple):
     eps: Number
     amsgrad: bool
     clip: Clip | Array
-    momentum: Number | None
 
 
 def scale_by_rule(
@@ -72,7 +72,6 @@ def scale_by_rule(
     eps: Number | None = None,
     amsgrad: bool = False,
     clip: Clip | Array | Literal["convention"] = "convention",
-    momentum: Number | None = None,
 ) -> optax.GradientTransformation:
     """Turn gradients into directions by any rule of the family, in any convention.
 
@@ -82,9 +81,8 @@ def scale_by_rule(
             or a `Convention` of your own.
         eps: ε; None takes the convention's own.
         amsgrad: divide by the largest root so far.
-        clip: bound on each element of the direction: a number, "t**0.25", None for
-            none, or "convention".
-        momentum: μ of a running mean of directions; None is none.
+        clip: bound on each element of u: a number, "t**0.25", None for none, or
+            "convention".
     """
     fine_print = rules.convention(convention)
     h = Numbers(
@@ -97,9 +95,6 @@ def scale_by_rule(
         else _checked(checks.not_negative, "eps", eps),
         amsgrad=checks.flag("amsgrad", amsgrad),
         clip=fine_print.clip if _is_word(clip, "convention") else _clip(clip),
-        momentum=None
-        if momentum is None
-        else _checked(checks.decay, "momentum", momentum),
     )
 
     def init(params: Tree) -> ScaleByRuleState:
@@ -156,11 +151,11 @@ def _zeros(params: Tree, h: Numbers) -> ScaleByRuleState:
 
     return ScaleByRuleState(
         count=jnp.zeros((), jnp.int32),
-        mu=like(),
+        mu=like() if h.rule.keeps_m else None,
         nu=second(),
         nu_max=second() if h.amsgrad else None,
         past=like(h.rule.delay - 1) if h.rule.delay > 1 else None,
-        momentum=like() if h.momentum is not None else None,
+        average=like() if h.rule.keeps_average else None,
     )
 
 
@@ -170,7 +165,7 @@ def _zeros(params: Tree, h: Numbers) -> ScaleByRuleState:
 class Leaf(NamedTuple):
     """One array of each tree of the state; the letters of the reference."""
 
-    m: Array
+    m: Array | None
     s: Array
     top: Array | None
     past: Array | None
@@ -182,7 +177,7 @@ def _step(
 ) -> tuple[Tree, ScaleByRuleState]:
     count = jnp.asarray(optax.safe_increment(state.count))
     grads, shape = jax.tree.flatten(updates)
-    trees = (state.mu, state.nu, state.nu_max, state.past, state.momentum)
+    trees = (state.mu, state.nu, state.nu_max, state.past, state.average)
     columns = [
         [None] * len(grads) if tree is None else shape.flatten_up_to(tree)
         for tree in trees
@@ -202,20 +197,23 @@ def _step(
 
 def _advance(leaf: Leaf, grad: Array, count: Array, h: Numbers) -> tuple[Array, Leaf]:
     """The direction of one array. The order of the two calls is the delay."""
-    dtype = leaf.m.dtype
+    dtype = leaf.s.dtype
     g, t = grad.astype(dtype), count.astype(dtype)
     h = h._replace(
         b1=_in(h.b1, dtype),
         b2=_in(h.b2, dtype),
         eps=_in(h.eps, dtype),
         clip=h.clip if isinstance(h.clip, str) else _in(h.clip, dtype),
-        momentum=_in(h.momentum, dtype),
     )
     if h.rule.delay == 0:
-        return _descend(_observe(leaf, g, t, h), g[None], t, h)
+        return _descend(_observe(leaf, g, None, t, h), g[None], t, h)[:2]
     window = g[None] if leaf.past is None else jnp.concatenate([leaf.past, g[None]])
-    direction, leaf = _descend(leaf, window, t, h)
-    leaf = _observe(leaf, window[0], t, h)
+    before = leaf
+    direction, leaf, denominator = _descend(leaf, window, t, h)
+    expected = None
+    if h.rule.center == "average" and before.M is not None:
+        expected = denominator * jnp.clip(before.M, -1, 1)
+    leaf = _observe(leaf, window[0], expected, t, h)
     return direction, leaf if leaf.past is None else leaf._replace(past=window[1:])
 
 
@@ -224,21 +222,36 @@ def _in(value: Any, dtype: Any) -> Any:
     return value.astype(dtype) if isinstance(value, jax.Array) else value
 
 
-def _observe(leaf: Leaf, g: Array, t: Array, h: Numbers) -> Leaf:
-    """Let m and s hear of one gradient; before the window is full it is a 0."""
-    m = h.b1 * leaf.m + (1 - h.b1) * g
-    mean = m if h.convention.residual == "current" else leaf.m
-    r2 = jnp.square(g - mean if h.rule.centered else g)
+def _observe(
+    leaf: Leaf, g: Array, expected: Array | None, t: Array, h: Numbers
+) -> Leaf:
+    """Let m and s learn of one gradient; before the window is full it is a 0.
+
+    expected: what the average implied, where s is centered on that.
+    """
+    m, r, gain = leaf.m, g, 1 - h.b2
+    if leaf.m is not None:
+        m = h.b1 * leaf.m + (1 - h.b1) * g
+    if h.rule.center == "m":
+        mean = m if h.convention.residual == "current" else leaf.m
+        assert mean is not None  # `Rule.keeps_m`
+        r = g - mean
+    if expected is not None:
+        # The average of the past has a variance of its own: E r² = 2/(1 + β1)·σ².
+        r, gain = g - expected, gain * (1 + h.b1) / 2
+    r2 = jnp.square(r)
     if h.rule.reduction is not None:
         r2 = jnp.max(r2) if h.rule.reduction == "max" else jnp.mean(r2)
-    s = h.b2 * leaf.s + (1 - h.b2) * r2
+    s = h.b2 * leaf.s + gain * r2
     if h.convention.eps_placement == "accumulated":
         s = jnp.where(t >= h.rule.delay, s + h.eps, s)
     return leaf._replace(m=m, s=s)
 
 
-def _descend(leaf: Leaf, window: Array, t: Array, h: Numbers) -> tuple[Array, Leaf]:
-    """Divide the numerator by the root of what s has seen so far."""
+def _descend(
+    leaf: Leaf, window: Array, t: Array, h: Numbers
+) -> tuple[Array, Leaf, Array]:
+    """Divide by the root of what s has seen so far; return that denominator too."""
     n = _numerator(leaf.m, window, t, h)
     k = jnp.maximum(t - h.rule.delay, 0)
     unseen = k == 0
@@ -255,17 +268,23 @@ def _descend(leaf: Leaf, window: Array, t: Array, h: Numbers) -> tuple[Array, Le
     if h.clip is not None:
         bound = t**0.25 if isinstance(h.clip, str) else h.clip
         u = jnp.clip(u, -bound, bound)
-    if h.momentum is not None and leaf.M is not None:
-        u = h.momentum * leaf.M + (1 - h.momentum) * u
-        leaf = leaf._replace(M=u)
-    return u, leaf._replace(top=top)
+    u = u + 0 * n  # 0 · ∞ is NaN: an infinite gradient must be seen
+    if leaf.M is None:
+        return u, leaf._replace(top=top), denominator
+    average = h.b1 * leaf.M + (1 - h.b1) * u
+    direction = h.b1 * average + (1 - h.b1) * u if h.rule.nesterov else average
+    return direction, leaf._replace(top=top, M=average), denominator
 
 
-def _numerator(m: Array, window: Array, t: Array, h: Numbers) -> Array:
-    if h.rule.numerator == "m":
-        if h.rule.delay:  # m has not heard of the window yet
+def _numerator(mean: Array | None, window: Array, t: Array, h: Numbers) -> Array:
+    if h.rule.average == "before":
+        assert mean is not None  # `Rule.keeps_m`
+        m: Array = mean
+        if h.rule.delay:  # m does not know the window yet
             for g in window:
                 m = h.b1 * m + (1 - h.b1) * g
+        if h.rule.nesterov:  # the weights of one more step
+            m, t = h.b1 * m + (1 - h.b1) * window[-1], t + 1
         return m / _one_minus_power(h.b1, t) if h.convention.bias_correction else m
     if len(window) == 1:
         return window[0]

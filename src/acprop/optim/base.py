@@ -27,7 +27,7 @@ from acprop.optim.options import FIELDS, OWN_EPS, Group, Keywords, checked, reso
 from acprop.optim.params import HALF, ParamWithState, real, wide_dtype
 from acprop.optim.state import EXACT, WIDE, complete, fits, mean_of, wanted
 from acprop.optim.step_options import step_options_of
-from acprop.optim.switch import adopt
+from acprop.optim.switch import adopt, is_foreign
 
 
 class FamilyOptimizer(Optimizer):
@@ -71,7 +71,7 @@ class FamilyOptimizer(Optimizer):
 
     def _complete_group(self, group: Group) -> None:
         """Give a group of another optimizer what it lacks."""
-        if "convention" not in group:  # of another: there these mean something else
+        if is_foreign(group):  # there these mean something else
             for option in ("eps", "foreach", "fused", "nesterov", "momentum"):
                 group.pop(option, None)
         group.setdefault("small_state", False)
@@ -156,7 +156,7 @@ class FamilyOptimizer(Optimizer):
             for param in group["params"]:
                 if not self.state.get(param):
                     continue
-                if "convention" not in theirs:
+                if is_foreign(theirs):
                     adopt(self.state[param], group)
                 self._complete_state(param, group)
 

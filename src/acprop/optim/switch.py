@@ -63,6 +63,11 @@ def _corrects(group: Group) -> bool:
     return rules.convention(group["convention"]).amsgrad == "corrected"
 
 
+def is_foreign(group: Group) -> bool:
+    """Is this a parameter group of another optimizer?"""
+    return not {"convention", "average", "clip"} & group.keys()
+
+
 def adopt(state: State, group: Group) -> None:
     """Read the state of torch's Adam, AdamW or NAdam as one of our convention."""
     if "max_exp_avg_sq" in state and _corrects(group):

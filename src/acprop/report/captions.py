@@ -49,7 +49,7 @@ def _ends(found: StudyRuns) -> str:
         return ""
     is_paper = found.study.ruleset == "paper"
     arms = shown_arms(found.arms, found.study.axes) if is_paper else list(found.arms)
-    names = arm_names(found.study, arms)
+    names = arm_names(found, arms)
     values = [over_seeds(arm, metric) for arm in arms]
     known = [
         (s.mean, name)

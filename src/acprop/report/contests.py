@@ -1,7 +1,7 @@
 """A study by the ruleset "default" or "tuned": tables, and how settings matter.
 
-Every contestant has a row. Differences are to ACProp, or to the first if it does not
-take part, and are corrected for all of them.
+Every contestant has a row. Differences are to ACProp (default), else to another ACProp,
+else to the first, and are corrected for all of them.
 """
 
 import math
@@ -21,16 +21,16 @@ from acprop.report.comparisons import (
 from acprop.report.metrics import label_of, shown_value
 from acprop.report.selection import TrialResult, trial_results, winner
 from acprop.report.statistics import Arm, brief, over_seeds, selection_metric, spread
-from acprop.report.studies import StudyRuns, contestant_label, contestant_names
+from acprop.report.studies import StudyRuns, contestant_labels, contestant_names
 from acprop.report.tables import (
     NONE,
-    REFERENCE,
     Table,
     compared_metric,
     difference_words,
     numbers,
     spread_words,
 )
+from acprop.report.variants import first_of
 
 __all__ = [
     "comparison_table",
@@ -44,7 +44,7 @@ __all__ = [
 
 def contestant_arms(found: StudyRuns) -> dict[str, Arm]:
     """Each contestant that has a record, by the name that a reader sees."""
-    owner = contestant_names(found.study)
+    owner = contestant_names(found)
     return {
         owner[arm.runs[0].run]: arm for arm in found.arms if arm.runs[0].run in owner
     }
@@ -69,6 +69,7 @@ def comparison_table(found: StudyRuns) -> Table:
     reference = _reference(arms)
     compared = compare_all(list(arms.values()), arms[reference], metric)
     trials = trials_of(found)
+    names = {run: name for name, runs in study.contestants.items() for run in runs}
     columns = ["optimizer", *(["trials"] if trials else []), "runs"]
     columns += [label_of(name) for name in shown]
     columns += [f"{label_of(metric)}: difference to {reference}", "p (Holm)", "verdict"]
@@ -76,7 +77,7 @@ def comparison_table(found: StudyRuns) -> Table:
     for (name, arm), comparison in zip(arms.items(), compared, strict=True):
         row = [name]
         if trials:
-            row.append(_trial_count(name, trials))
+            row.append(_trial_count(names[arm.runs[0].run], trials))
         row += [_run_count(arm)]
         row += [spread_words(m, over_seeds(arm, m)) for m in shown]
         rows.append((*row, *_comparison(comparison, metric)))
@@ -131,6 +132,7 @@ def trial_table(found: StudyRuns) -> Table:
     if not trials:
         return Table((), ())
     metric = tuning["metric"]
+    labels = contestant_labels(found)
     names = list(dict.fromkeys(trial.contestant for trial in trials))
     searched = list(dict.fromkeys(key for trial in trials for key in trial.settings))
     columns = ["optimizer", "trials", "failed", "stopped early", *searched]
@@ -141,7 +143,7 @@ def trial_table(found: StudyRuns) -> Table:
         best = winner(own, metric)
         failed = sum(bool(trial.failures) for trial in own)
         early = sum(not (trial.failures or trial.is_finished) for trial in own)
-        row = [contestant_label(name), str(len(own)), str(failed), str(early)]
+        row = [labels[name], str(len(own)), str(failed), str(early)]
         settings: Plain = {} if best is None else best.settings
         row += [brief(settings[k]) if k in settings else NONE for k in searched]
         value = math.nan if best is None else best.value
@@ -158,7 +160,7 @@ def trial_table(found: StudyRuns) -> Table:
 
 def sensitivity(found: StudyRuns) -> list[Curves]:
     """Validation over the learning rate, a point for each trial that has a value."""
-    trials = trials_of(found)
+    trials, labels = trials_of(found), contestant_labels(found)
     metric = found.study.tuning.get("metric", "")
     lines: list[Line] = []
     for name in dict.fromkeys(trial.contestant for trial in trials):
@@ -171,7 +173,7 @@ def sensitivity(found: StudyRuns) -> list[Curves]:
         lost = len(own) - len(able)
         note = f", {lost} of {len(own)} without a value" if lost else ""
         x, y = ([pair[i] for pair in able] or [math.nan] for i in (0, 1))
-        lines.append(Line(contestant_label(name) + note, tuple(x), tuple(y)))
+        lines.append(Line(labels[name] + note, tuple(x), tuple(y)))
     if not any(math.isfinite(x) for line in lines for x in line.x):
         return []
     return [
@@ -189,12 +191,13 @@ def sensitivity(found: StudyRuns) -> list[Curves]:
 
 
 def _reference(arms: dict[str, Arm]) -> str:
-    ours = [name for name, arm in arms.items() if arm.optimizer == REFERENCE]
+    first = first_of(arm.optimizer for arm in arms.values())
+    ours = [name for name, arm in arms.items() if arm.optimizer == first]
     return [*ours, *arms][0]
 
 
-def _trial_count(label: str, trials: Sequence[TrialResult]) -> str:
-    own = [t for t in trials if contestant_label(t.contestant) == label]
+def _trial_count(name: str, trials: Sequence[TrialResult]) -> str:
+    own = [trial for trial in trials if trial.contestant == name]
     failed = sum(bool(trial.failures) for trial in own)
     return f"{len(own)}, {failed} failed" if failed else str(len(own))
 

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from acprop import files
-from acprop.report.style import OPTIMIZERS, for_dark
+from acprop.report.style import OPTIMIZERS, display, for_dark
 
 __all__ = ["SCRIPTS", "write_explorer"]
 
@@ -23,18 +23,27 @@ SCRIPTS = Path(__file__).parent / "scripts"
 # What the page can draw, in the order of its list; a test compares it with the modules.
 METHODS = (
     "acprop",
+    "acprop-paper",
     "adashift",
     "adam",
     "rmsprop",
     "adabelief",
     "rmsprop-centered",
-    "acprop-momentum",
-    "acprop-momentum-u",
+    "acprop-before",
+    "acprop-after",
     "amsgrad",
     "avagrad",
     "adopt",
     "sgd",
 )
+# The limits of scripts/thresholds.js as a reader sees them.
+THRESHOLDS = (
+    ("acprop-before", "4(1 + β1 + β1²)/(2β1³ + 2β1² − 1)"),
+    ("uncentered", "4/(2β1 − 1)"),
+    ("adabelief", "4/(1 − (1 − β1)/(1 + β1 + β1²))"),
+    ("adam", "4"),
+)
+UNCENTERED = "the same, uncentered"
 # Lines differ in their dashes too, for readers who see no colours.
 DASHES = ("none", "7 3", "2 2.5", "9 3 2 3", "4 2", "12 3")
 
@@ -61,7 +70,12 @@ def write_explorer(out: Path, *, home: str | None = None) -> Path:
         script=_inline("script", script),
         style=_inline("style", style),
         policy=_policy(script, style),
-        methods=[(name, OPTIMIZERS[name][0]) for name in METHODS],
+        methods=[(name, display(name)) for name in METHODS],
+        default=display("acprop"),
+        thresholds=[
+            (name, display(name) if name in OPTIMIZERS else UNCENTERED, formula)
+            for name, formula in THRESHOLDS
+        ],
         home=home,
     )
     files.write(out / "explorer.html", page)
@@ -72,14 +86,14 @@ def join_modules(first: str) -> str:
     """The module and all it needs, as one script: each a function called once."""
     done: dict[str, str] = {}
 
-    def take(name: str, asked_by: tuple[str, ...]) -> None:
-        if name in asked_by:
-            raise ValueError(f"modules must not need each other, got {asked_by}")
+    def take(name: str, needed_by: tuple[str, ...]) -> None:
+        if name in needed_by:
+            raise ValueError(f"modules must not need each other, got {needed_by}")
         if name in done:
             return
         text = (SCRIPTS / f"{name}.js").read_text("utf-8")
         for _, other in _IMPORT.findall(text):
-            take(other, (*asked_by, name))
+            take(other, (*needed_by, name))
         done[name] = _as_function(name, text)
 
     take(first, ())

@@ -14,8 +14,8 @@ from acprop.records import RunRecord
 from acprop.report.collect import ARTIFACTS
 from acprop.report.statistics import Arm
 from acprop.report.studies import StudyRuns, arm_names, shown_arms
+from acprop.report.variants import first_of, variant
 
-FIRST = "acprop"  # whose series is shown, if it is there
 _NAME = re.compile(r"(?P<name>.+?)-?(?P<step>\d+)?\.png")
 
 
@@ -43,7 +43,7 @@ class Gallery:
 def build_gallery(out: Path, found: StudyRuns, folders: Mapping[str, Path]) -> Gallery:
     """Choose what is shown and copy it below the page, beside the study's records."""
     shown = shown_arms(found.arms, found.study.axes)
-    names = arm_names(found.study, shown)
+    names = arm_names(found, shown)
     runs = [(name, _run(arm)) for name, arm in zip(names, shown, strict=True)]
     with_pictures = [(name, run) for name, run in runs if run and _series(run)]
     here = [(name, run) for name, run in with_pictures if run.run in folders]
@@ -80,7 +80,10 @@ def _series(run: RunRecord) -> dict[str, list[str]]:
 def _one_series(
     out: Path, here: Sequence[tuple[str, RunRecord]], folders: Mapping[str, Path]
 ) -> tuple[str, list[Picture]]:
-    ordered = sorted(here, key=lambda pair: pair[1].optimizer != FIRST)
+    names = [variant(run.optimizer, run.settings) for _, run in here]
+    first = first_of(names)
+    # Whose series is shown: the first ACProp's, if there is one.
+    ordered = [here[names.index(first)]] if first else here
     for name, run in ordered[:1]:
         for files in _series(run).values():
             there = [file for file in files if (folders[run.run] / file).is_file()]

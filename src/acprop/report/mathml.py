@@ -15,8 +15,8 @@ _TOKEN = re.compile(r"\\[a-zA-Z]+\*?|\\.|\s+|.", re.DOTALL)
 
 _LETTERS = {
     "alpha": "α", "beta": "β", "delta": "δ", "epsilon": "ε", "eta": "η",
-    "kappa": "κ", "lambda": "λ", "mu": "μ", "sigma": "σ", "tau": "τ", "zeta": "ζ",
-    "Delta": "Δ", "Phi": "Φ", "Pi": "Π", "infty": "∞", "nabla": "∇",
+    "kappa": "κ", "lambda": "λ", "mu": "μ", "rho": "ρ", "sigma": "σ", "tau": "τ",
+    "zeta": "ζ", "Delta": "Δ", "Phi": "Φ", "Pi": "Π", "infty": "∞", "nabla": "∇",
     "dots": "…", "square": "□",
 }  # fmt: skip
 _OPERATORS = {

@@ -1,8 +1,9 @@
 """What our runs say about a table or a figure of the paper, at the scale that was run.
 
-The paper reports an order: ACProp ahead of others. Whether our runs show the same
-order is decided by the paired comparison of `comparisons.compare_all`, corrected for
-all pairs of a row, never by two means.
+The paper reports an order: its ACProp ahead of others. Ours that is compared is the
+paper's rule too if it was run, else the default; the page says which. Whether our runs
+show the same order is decided by the paired comparison of `comparisons.compare_all`,
+corrected for all pairs of a row, never by two means.
 Numbers of the paper and ours stand in one row only under headings that say whose they
 are, and of which metric, data and scale.
 """
@@ -24,10 +25,11 @@ from acprop.report.tables import (
     study_command,
     study_sentence,
 )
+from acprop.report.variants import PAPER_FIRST, first_of
 
 __all__ = ["Answer", "Pair", "StudyAnswer", "answer", "paper_words"]
 
-OURS = "acprop"
+PAPERS = "acprop-paper"  # as which the paper's numbers stand in tables.toml
 SEARCH = "search"  # the scale at which settings are looked for
 Badge = Literal["holds", "fails", "undecided", "none"]
 Word = Literal["same order", "opposite order", "no difference shown", "no runs"]
@@ -35,9 +37,13 @@ Word = Literal["same order", "opposite order", "no difference shown", "no runs"]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """ACProp beside another optimizer; what the paper prints, and what ours says."""
+    """ACProp beside another optimizer; what the paper prints, and what ours says.
+
+    who: which ACProp of ours; empty if there is none.
+    """
 
     row: str
+    who: str
     than: str
     paper: str
     ours: str
@@ -153,12 +159,14 @@ def _pairs(entry: Entry, found: StudyRuns, metric: str) -> list[Pair]:
                 printed = {
                     other: _Printed.of(table, row, other)
                     for other in row.values
-                    if other != OURS
+                    if other != PAPERS
                 }
                 made += _family(row.name, _arms(found, row.where), printed, metric)
     for order in entry.better:
         if order.study == found.study.name:
-            told = dict.fromkeys(order.than, _Printed("ACProp ahead, no number", True))
+            told = dict.fromkeys(
+                order.than, _Printed(f"{display(PAPERS)} ahead, no number", True)
+            )
             made += _family("", _arms(found, {}), told, metric)
     return made
 
@@ -172,7 +180,7 @@ class _Printed:
 
     @classmethod
     def of(cls, table: PaperTable, row: PaperRow, other: str) -> "_Printed":
-        gap = row.values[OURS].mean - row.values[other].mean
+        gap = row.values[PAPERS].mean - row.values[other].mean
         return cls(f"{gap:+.2f}".replace("-", "−"), (gap > 0) == table.higher_is_better)
 
 
@@ -190,29 +198,39 @@ def _family(
     row: str, arms: Mapping[str, Arm], printed: Mapping[str, _Printed], metric: str
 ) -> list[Pair]:
     """Every pair of a row; their p values are corrected together."""
-    reference = arms.get(OURS)
+    first = first_of(arms, PAPER_FIRST)
+    reference = arms[first] if first else None
     known = [name for name in printed if name in arms] if reference else []
     others = [arms[name] for name in known]
     found = compare_all(others, reference, metric) if reference else []
     compared = dict(zip(known, found, strict=True))
     return [
-        _pair(row, other, of_paper, compared.get(other), metric)
+        _pair(
+            (row, display(first or ""), display(other), of_paper.words),
+            of_paper.is_ahead,
+            compared.get(other),
+            metric,
+        )
         for other, of_paper in printed.items()
     ]
 
 
 def _pair(
-    row: str, other: str, printed: _Printed, found: Comparison | None, metric: str
+    names: tuple[str, str, str, str],
+    is_ahead: bool,
+    found: Comparison | None,
+    metric: str,
 ) -> Pair:
+    """names: the row, who, than whom, and the paper's difference."""
     if found is None:
-        return Pair(row, display(other), printed.words, "–", "no runs")
+        return Pair(*names, "–", "no runs")
     words = difference_words(_turned(found.difference.spread), metric)
     if found.words not in ("better", "worse"):
-        return Pair(row, display(other), printed.words, words, "no difference shown")
-    is_same = (found.words == "worse") == printed.is_ahead
+        return Pair(*names, words, "no difference shown")
+    is_same = (found.words == "worse") == is_ahead
     word: Word = "same order" if is_same else "opposite order"
     p = "< 0.001" if found.p < 0.001 else f"= {found.p:.3f}"
-    return Pair(row, display(other), printed.words, f"{words}, p {p}", word)
+    return Pair(*names, f"{words}, p {p}", word)
 
 
 def _turned(spread: Spread) -> Spread:

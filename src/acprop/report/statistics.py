@@ -27,6 +27,7 @@ from acprop.plain import Plain, canonical
 from acprop.records import RunRecord, RunStatus
 from acprop.report.metrics import is_higher_better, judged_by
 from acprop.report.style import display
+from acprop.report.variants import variant, without_rule
 
 __all__ = [
     "Arm",
@@ -55,8 +56,10 @@ Words = Literal["better", "worse", "no difference shown"]
 class Arm:
     """Runs that differ in nothing but the seed.
 
+    optimizer   of ACProp which: see `variants`
     settings    all of the optimizer and of the schedule; runs are grouped by them
-    written     those of them that the study wrote down; they name the arm
+    written     those of them that the study wrote down, and that the optimizer's name
+                does not stand for; they name the arm
     conditions  the settings of the task
     """
 
@@ -239,10 +242,11 @@ def _arm(members: Sequence[RunRecord]) -> Arm:
                 f"{before.run} and {after.run}; give the runs of one study and scale"
             )
     first = runs[0]
+    written = without_rule(first.optimizer, first.study_settings)
     return Arm(
-        first.optimizer,
+        variant(first.optimizer, first.settings),
         settings=_settings(first, first.settings),
-        written=_settings(first, first.study_settings),
+        written=_settings(first, written),
         conditions=_conditions(first),
         runs=tuple(runs),
     )

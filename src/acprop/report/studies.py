@@ -26,11 +26,12 @@ from acprop.report.statistics import (
     varying,
 )
 from acprop.report.style import LOG_SPAN, display
+from acprop.report.variants import variant, without_rule
 
 __all__ = [
     "StudyRuns",
     "arm_names",
-    "contestant_label",
+    "contestant_labels",
     "contestant_names",
     "gather",
     "sensitivity_curves",
@@ -63,8 +64,8 @@ def gather(study: StudyRecord, runs: Iterable[RunRecord]) -> StudyRuns:
                     f"{metric} must be a share in [0, 1], got {value:.6g} in "
                     f"{study.name}; record no percent"
                 )
-    asked = [run for trial in study.tuning.get("trials", ()) for run in trial["runs"]]
-    trials = tuple(known[name] for name in dict.fromkeys(asked) if name in known)
+    tried = [run for trial in study.tuning.get("trials", ()) for run in trial["runs"]]
+    trials = tuple(known[name] for name in dict.fromkeys(tried) if name in known)
     return StudyRuns(study, found, tuple(arms_of(found)), trials)
 
 
@@ -79,30 +80,44 @@ def shown_arms(arms: Sequence[Arm], axes: Sequence[str]) -> list[Arm]:
 
 
 def arm_names(
-    study: StudyRecord, arms: Sequence[Arm], *, bare: bool = False
+    found: StudyRuns, arms: Sequence[Arm], *, bare: bool = False
 ) -> list[str]:
     """Each arm in words that tell it from the others."""
+    study = found.study
     if study.contestants:
-        owners = contestant_names(study)
+        owners = contestant_names(found)
         return [", ".join([owners[a.runs[0].run], *a.losses]) for a in arms]
     tasks = {name for arm in arms for name in arm.conditions}
-    asked = [*study.axes, *(name for name in varying(arms) if name in tasks)]
-    return [_label(arm, asked, bare) for arm in arms]
+    told = [*study.axes, *(name for name in varying(arms) if name in tasks)]
+    return [_label(arm, told, bare) for arm in arms]
 
 
-def contestant_names(study: StudyRecord) -> dict[str, str]:
+def contestant_names(found: StudyRuns) -> dict[str, str]:
     """For each run the contestant it is of, as a reader sees it."""
-    return {
-        run: contestant_label(name)
-        for name, runs in study.contestants.items()
-        for run in runs
-    }
+    labels = contestant_labels(found)
+    owners = found.study.contestants.items()
+    return {run: labels[name] for name, runs in owners for run in runs}
 
 
-def contestant_label(name: str) -> str:
-    """acprop convention=authors as ACProp, convention = authors."""
-    optimizer, *settings = name.split(" ")
-    return ", ".join([display(optimizer), *(s.replace("=", " = ") for s in settings)])
+def contestant_labels(found: StudyRuns) -> dict[str, str]:
+    """acprop convention=authors as ACProp (paper), authors' code.
+
+    What a contestant ran is in its runs; where there is none, in its name.
+    """
+    tried = found.study.tuning.get("trials", ())
+    runs = {name: list(some) for name, some in found.study.contestants.items()}
+    for trial in tried:
+        runs.setdefault(trial["contestant"], []).extend(trial["runs"])
+    known = {run.run: run for run in (*found.runs, *found.trials)}
+    labels: dict[str, str] = {}
+    for name, some in runs.items():
+        optimizer, *words = name.split(" ")
+        settings = dict(word.split("=", 1) for word in words if "=" in word)
+        first = next((known[run] for run in some if run in known), None)
+        which = variant(optimizer, first.settings if first else settings)
+        rest = without_rule(optimizer, settings).items()
+        labels[name] = ", ".join([display(which), *(f"{k} = {v}" for k, v in rest)])
+    return labels
 
 
 def study_figures(found: StudyRuns) -> list[Curves | Surface | Bars]:
@@ -117,8 +132,8 @@ def study_figures(found: StudyRuns) -> list[Curves | Surface | Bars]:
         return []
     is_paper = study.ruleset == "paper"
     shown = shown_arms(found.arms, study.axes) if is_paper else list(found.arms)
-    bars = _bars(study, shown) if study.shows == "bars" else []
-    return [*bars, *_curves(study, shown)]
+    bars = _bars(found, shown) if study.shows == "bars" else []
+    return [*bars, *_curves(found, shown)]
 
 
 def sensitivity_curves(found: StudyRuns) -> list[Curves]:
@@ -188,11 +203,11 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _bars(study: StudyRecord, arms: Sequence[Arm]) -> list[Bars]:
+def _bars(found: StudyRuns, arms: Sequence[Arm]) -> list[Bars]:
     """The first metric at the end; an arm without a value has no bar."""
-    metric = study.metrics[0]
+    study, metric = found.study, found.study.metrics[0]
     bars: list[Bar] = []
-    for arm, name in zip(arms, arm_names(study, arms), strict=True):
+    for arm, name in zip(arms, arm_names(found, arms), strict=True):
         ends = [shown_value(metric, value_of(run, metric)) for run in arm.done]
         values = tuple(value for value in ends if math.isfinite(value))
         if values:
@@ -216,8 +231,9 @@ def _preferred(group: Sequence[Arm]) -> Arm:
     return group[0] if metric is None else best(group, metric)
 
 
-def _curves(study: StudyRecord, arms: Sequence[Arm]) -> list[Curves]:
+def _curves(found: StudyRuns, arms: Sequence[Arm]) -> list[Curves]:
     """One panel for each metric; with axes, one for each optimizer too."""
+    study = found.study
     names = list(dict.fromkeys(arm.optimizer for arm in arms))
     groups = [[a for a in arms if a.optimizer == n] for n in names]
     panels: list[Curves] = []
@@ -228,16 +244,17 @@ def _curves(study: StudyRecord, arms: Sequence[Arm]) -> list[Curves]:
             for name, group in zip(names, groups, strict=True)
         ]
         made = [
-            _panel(study, metric, *part) for part in (apart if study.axes else together)
+            _panel(found, metric, *part) for part in (apart if study.axes else together)
         ]
         panels += _alike([panel for panel in made if _finite_values(panel)])
     return panels
 
 
 def _panel(
-    study: StudyRecord, metric: str, title: str, arms: Sequence[Arm], bare: bool
+    found: StudyRuns, metric: str, title: str, arms: Sequence[Arm], bare: bool
 ) -> Curves:
-    names = arm_names(study, arms, bare=bare)
+    study = found.study
+    names = arm_names(found, arms, bare=bare)
     lines = tuple(
         _line(arm, metric, name) for arm, name in zip(arms, names, strict=True)
     )
@@ -255,8 +272,8 @@ def _band(arms: Sequence[Arm]) -> str:
     return f"band: ± one standard deviation over {seeds}"
 
 
-def _label(arm: Arm, asked: Sequence[str], bare: bool) -> str:
-    words = describe(arm, asked, bare=bare) or display(arm.optimizer)
+def _label(arm: Arm, told: Sequence[str], bare: bool) -> str:
+    words = describe(arm, told, bare=bare) or display(arm.optimizer)
     return ", ".join([words, *arm.losses])
 
 

@@ -24,20 +24,25 @@ LOG_SPAN = 100
 # Names as their authors write them. The first six colours are Okabe and Ito's, most of
 # the others Tol's: both sets are made for colour-blind readers too.
 OPTIMIZERS = {
-    "acprop": ("ACProp", "#D55E00"),
+    "acprop": ("ACProp (default)", "#D55E00"),
+    "acprop-paper": ("ACProp (paper)", "#882255"),
     "adashift": ("AdaShift", "#56B4E9"),
     "adam": ("Adam", "#0072B2"),
     "rmsprop": ("RMSProp", "#009E73"),
     "adabelief": ("AdaBelief", "#CC79A7"),
     "rmsprop-centered": ("RMSProp, centered", "#E69F00"),
-    "acprop-momentum": ("ACProp with momentum", "#882255"),
-    "acprop-momentum-u": ("ACProp, momentum of u", "#EE3377"),
+    "acprop-before": ("ACProp, average before", "#EE3377"),
+    "acprop-after": ("ACProp, average after", "#6F4E37"),
     "amsgrad": ("AMSGrad", "#332288"),
     "avagrad": ("AVAGrad", "#999933"),
     "adopt": ("ADOPT", "#888888"),
     "sgd": ("SGD", "#111111"),
     # more of Tol's, then what is left; these seldom meet in one figure
     "adamw": ("AdamW", "#117733"),
+    "acprop-bare": ("ACProp, no average", "#997700"),
+    "acprop-steady": ("ACProp, no look-ahead", "#EE8866"),
+    "acprop-authors": ("ACProp (paper), authors' code", "#994455"),
+    "acprop-optax": ("ACProp (paper), optax", "#EE99AA"),
     "radam": ("RAdam", "#AA4499"),
     "padam": ("Padam", "#DDCC77"),
     "yogi": ("Yogi", "#44AA99"),

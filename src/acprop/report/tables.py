@@ -20,6 +20,7 @@ from acprop.report.statistics import (
 )
 from acprop.report.studies import StudyRuns, shown_arms
 from acprop.report.style import display
+from acprop.report.variants import first_of
 
 __all__ = [
     "Table",
@@ -33,7 +34,6 @@ __all__ = [
     "study_table",
 ]
 
-REFERENCE = "acprop"
 NONE = "–"
 NB = "\N{NO-BREAK SPACE}"
 
@@ -67,21 +67,23 @@ def study_table(found: StudyRuns, *, every: bool = False) -> Table:
         chosen_by = selection_metric(found.runs) or ""
         metrics = list(dict.fromkeys([*metrics, chosen_by])) if chosen_by else metrics
     compared = None if every else compared_metric(study)
-    references = [_reference(arm, shown, axes) for arm in shown]
+    first = first_of(arm.optimizer for arm in shown) or ""
+    references = [_reference(arm, shown, axes, first) for arm in shown]
     has_reference = compared is not None and any(references)
     columns = ["optimizer", *names, "runs", *(label_of(m) for m in metrics)]
     if has_reference and compared:
-        columns.append(f"{label_of(compared)}: difference to {display(REFERENCE)}")
+        columns.append(f"{label_of(compared)}: difference to {display(first)}")
     rows: list[tuple[str, ...]] = []
     for arm, reference in zip(shown, references, strict=True):
         known = [describe(arm, [n], bare=True).partition(" = ")[2] for n in names]
         row = [display(arm.optimizer), *(text or NONE for text in known), _count(arm)]
         row += [_metric(arm, metric) for metric in metrics]
         if has_reference and compared:
-            row.append(_difference(arm, reference, compared))
+            is_first = arm.optimizer == first
+            row.append(_difference(arm, reference, compared, is_first=is_first))
         rows.append(tuple(row))
-    said = display(REFERENCE) if has_reference else ""
-    return Table(tuple(columns), tuple(rows), said, chosen_by)
+    named = display(first) if has_reference else ""
+    return Table(tuple(columns), tuple(rows), named, chosen_by)
 
 
 def markdown(table: Table) -> str:
@@ -150,15 +152,17 @@ def compared_metric(study: StudyRecord) -> str | None:
     return (tests or [*study.metrics, None])[0]
 
 
-def _reference(arm: Arm, shown: Sequence[Arm], axes: Sequence[str]) -> Arm | None:
-    """ACProp on the same task, at the same place of the axes."""
-    if arm.optimizer == REFERENCE:
+def _reference(
+    arm: Arm, shown: Sequence[Arm], axes: Sequence[str], first: str
+) -> Arm | None:
+    """The first ACProp on the same task, at the same place of the axes."""
+    if arm.optimizer == first:
         return None
 
     def place(other: Arm) -> tuple[object, list[object]]:
         return other.conditions, [other.known.get(name) for name in axes]
 
-    alike = [a for a in shown if a.optimizer == REFERENCE and place(a) == place(arm)]
+    alike = [a for a in shown if a.optimizer == first and place(a) == place(arm)]
     return alike[0] if len(alike) == 1 else None
 
 
@@ -173,9 +177,9 @@ def _metric(arm: Arm, metric: str) -> str:
     return spread_words(metric, over_seeds(arm, metric))
 
 
-def _difference(arm: Arm, reference: Arm | None, metric: str) -> str:
+def _difference(arm: Arm, reference: Arm | None, metric: str, *, is_first: bool) -> str:
     if reference is None:
-        return "reference" if arm.optimizer == REFERENCE else NONE
+        return "reference" if is_first else NONE
     found = compare(arm, reference, metric)
     words = difference_words(found.spread, metric)
     return f"{words}: {found.words}" if found.spread.n else words

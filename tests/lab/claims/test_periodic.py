@@ -27,7 +27,7 @@ from acprop.lab.claims import (
 from acprop.lab.methods import METHODS, Method
 from acprop.lab.problems import periodic
 from acprop.lab.regions import regions
-from acprop.records import KINDS
+from acprop.records import KINDS, from_json, to_json
 from acprop.rule import GUARDED
 
 EXPECTED = {
@@ -109,6 +109,7 @@ def test_a_claim_comes_to_its_verdict_with_evidence(name):
     assert found.evidence
     assert found.numbers
     assert found.place
+    assert from_json(to_json(found)).claim == name
 
 
 def test_every_claim_of_ours_has_a_name_of_its_own():

@@ -5,6 +5,7 @@ import copy
 import pytest
 
 from acprop.lab.claims import training
+from acprop.records import from_json, to_json
 
 EXPECTED = {
     "mnist-s-below-v": "holds",
@@ -24,6 +25,7 @@ def test_a_claim_has_its_verdict_and_its_evidence(name):
     assert found.verdict == EXPECTED[name]
     assert any(ch.isdigit() for ch in found.evidence)
     assert found.numbers
+    assert from_json(to_json(found)).claim == name
 
 
 def test_the_table_names_every_claim():

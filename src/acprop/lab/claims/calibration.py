@@ -10,6 +10,7 @@ The limit cuts off what exceeds ±1. With a standard normal z and w = √((1-β1
 import math
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 from scipy import optimize, stats  # pyright: ignore[reportMissingTypeStubs]
@@ -44,7 +45,8 @@ def settled_denominator(beta1: float) -> float:
     def gap(d: float) -> float:
         return (1 + beta1) / 2 * (1 + d**2 * clipped_square(w / d)) - d**2
 
-    return float(optimize.brentq(gap, 0.1, 2.0))  # pyright: ignore
+    root: Any = optimize.brentq(gap, 0.1, 2.0)  # pyright: ignore
+    return float(root)
 
 
 @cache
@@ -70,7 +72,9 @@ def steps_beside_adam() -> Finding:
             "with": rms_step(METHODS["acprop"], GUARDED, beta1) / adam,
             "predicted without": 1 / settled_denominator(beta1),
         }
-    gaps = [abs(r["without look ahead"] / r["predicted without"] - 1) for r in rows.values()]
+    gaps = [
+        abs(r["without look ahead"] / r["predicted without"] - 1) for r in rows.values()
+    ]
     listed = "; ".join(
         f"β1 = {beta1}: {r['without look ahead']:.2f} (predicted "
         f"{r['predicted without']:.2f}), with look ahead {r['with']:.2f}"

@@ -56,7 +56,7 @@ def _is_bound(
 
 
 def falls_silent() -> Finding:
-    """R from the closed forms against runs; s never hears of the bound."""
+    """R from the closed forms against runs; the bound leaves s as it is."""
     steps, worst, n_seen, n_soon, n_cells = 4000, 0.0, 0, 0, 0
     same = True
     beta2 = np.array([0.3, 0.5, 0.7, 0.9, 0.95])
@@ -85,7 +85,7 @@ def falls_silent() -> Finding:
     return Finding(
         "holds" if same and worst <= 2 else "fails",
         f"in {n_seen} cells with R⁴ < {steps // 2} the bound acts for the last time at "
-        f"{worst:.2f}·R⁴ at most (s is still settling there) and s never hears of it; "
+        f"{worst:.2f}·R⁴ at most (s is still settling there) and leaves s alone; "
         f"R⁴ is below 10⁶ in {n_soon / n_cells:.0%} of {n_cells} cells, and finite in "
         "all",
         {"cells run": n_seen, "latest over R⁴": worst, "below 10⁶": n_soon / n_cells},

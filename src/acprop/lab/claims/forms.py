@@ -1,6 +1,7 @@
 """Appendices A.1 and A.2: the closed forms, as printed and as derived.
 
-The judge is the recursion itself, run in as many digits as the smallest residual needs.
+They are compared with the recursion itself, run in as many digits as the smallest
+residual needs.
 """
 
 # pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false

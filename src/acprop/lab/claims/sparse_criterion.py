@@ -121,7 +121,7 @@ def criterion_is_the_drift() -> Finding:
                 for d, b2 in zip(value, beta2s, strict=True):
                     if abs(d) > RESOLVED:
                         sign = margin(P, mpmath.mpf(b1), mpmath.mpf(float(b2))) > 0
-                        wrong, n = wrong + (sign != (d > 0)), n + 1
+                        wrong, n = wrong + int(sign != (d > 0)), n + 1
     return Finding(
         "fails" if wrong or not n else "holds",
         f"the criterion and the sign of the drift disagree in {wrong} of {n} cells in "

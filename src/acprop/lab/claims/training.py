@@ -1,4 +1,4 @@
-"""What the paper says of its training runs, judged by what small ones measured.
+"""What the paper says of its training runs, beside what small ones measured.
 
 The laboratory has neither torch nor data. `scripts/lab_training.py` trains and writes
 training.json beside this file:

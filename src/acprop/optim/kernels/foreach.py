@@ -134,7 +134,9 @@ def _descend(
         torch._foreach_maximum_(tops, ss)
         ss = tops
     roots = _multiply(ss, [c.scale for c in cs])
-    _add(roots, [c.floor for c in cs])
+    floors = [c.floor for c in cs]
+    if not _all_equal(floors, 0):
+        _add(roots, floors)
     if tops and h.convention.amsgrad == "corrected":
         torch._foreach_maximum_(roots, tops)
         for top, radicand, c in zip(tops, roots, cs, strict=True):
@@ -213,7 +215,7 @@ def _numerators(
         for gs in window[1:]:
             sums = torch._foreach_mul(sums, h.beta1)
             torch._foreach_add_(sums, gs)
-    return list(sums) if _all_one(means) else _multiply(sums, means)
+    return list(sums) if _all_equal(means, 1) else _multiply(sums, means)
 
 
 def _present(tensors: Sequence[Tensor | None]) -> Tensors:
@@ -231,8 +233,8 @@ def _clip(us: Tensors, bounds: list[Scalar | None]) -> Tensors:
     return us
 
 
-def _all_one(factors: list[Scalar]) -> bool:
-    return all(not isinstance(f, Tensor) and f == 1 for f in factors)
+def _all_equal(numbers: list[Scalar], value: float) -> bool:
+    return all(not isinstance(n, Tensor) and n == value for n in numbers)
 
 
 def _multiply(tensors: Sequence[Tensor], factors: list[Scalar]) -> Tensors:

@@ -5,9 +5,11 @@
 // extremum is looked for too.
 
 import { driftOfBeta2 } from "./drift.js";
-import { isFamily } from "./rules.js";
+import { isEntangled, isFamily } from "./rules.js";
 
 const XTOL = 1e-12;
+// For a drift that is only known roughly, see settled.js.
+const ROUGH = 1e-3;
 // Below it the sign of a drift is rounding: RMSProp's tends to 0 with β2 on Eq. 2.
 const RESOLVED = 1e-12;
 
@@ -32,11 +34,12 @@ export function crossings(problem, method, convention, numbers, { lo, hi, step }
   }
   if (knots.length === 0) return { converges: false, beta2: [] };
   const converges = knots[0][1] > 0;
-  knots = [...knots, ...dips(f, knots)].sort((a, b) => a[0] - b[0]);
+  const isRough = isEntangled(method);
+  if (!isRough) knots = [...knots, ...dips(f, knots)].sort((a, b) => a[0] - b[0]);
   const beta2 = [];
   for (let i = 1; i < knots.length; i++)
     if (knots[i - 1][1] > 0 !== knots[i][1] > 0)
-      beta2.push(toBeta2(root(f, knots[i - 1], knots[i])));
+      beta2.push(toBeta2(root(f, knots[i - 1], knots[i], isRough ? ROUGH : XTOL)));
   return { converges, beta2 };
 }
 
@@ -78,8 +81,8 @@ function lowest(f, a, c) {
 
 // The zero of f between two knots of different sign: regula falsi that halves the
 // weight of an end which stays (Illinois), and bisects when that is slow.
-function root(f, [a, fa], [b, fb]) {
-  for (let i = 0; i < 100 && b - a > XTOL; i++) {
+function root(f, [a, fa], [b, fb], tolerance) {
+  for (let i = 0; i < 100 && b - a > tolerance; i++) {
     let z = i % 4 === 3 ? (a + b) / 2 : (a * fb - b * fa) / (fb - fa);
     if (!(z > a && z < b)) z = (a + b) / 2;
     const y = f(z);

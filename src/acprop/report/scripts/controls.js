@@ -4,7 +4,7 @@
 // data-slide="beta2" moves it on the scale that its data-scale names.
 
 import { FIELDS, parseField } from "./state.js";
-import { METHODS, CONVENTIONS } from "./rules.js";
+import { METHODS, conventionOf } from "./rules.js";
 import { toBeta2, toLogit } from "./borders.js";
 import { decay, number } from "./format.js";
 import { html } from "./svg.js";
@@ -77,7 +77,7 @@ export function bindControls(form, change) {
     }
     for (const box of boxes) box.checked = state.show.includes(box.value);
     for (const own of form.querySelectorAll("[data-own-eps]"))
-      own.placeholder = number(CONVENTIONS[state.convention].eps);
+      own.placeholder = number(conventionOf(METHODS[state.focus], state.convention).eps);
   };
 }
 

@@ -1,12 +1,13 @@
 // The first view: a problem, its numbers, and where each optimizer goes.
 
-import { METHODS, CONVENTIONS, withDelay } from "./rules.js";
+import { METHODS, conventionOf, withDelay } from "./rules.js";
 import { problemOf } from "./problems.js";
 import { moments, rates, trajectory } from "./simulate.js";
 import { crossings } from "./borders.js";
 import { explain } from "./explain.js";
 import { makeChart, rangeOf } from "./chart.js";
 import { borderOf, makePlane, Z } from "./plane.js";
+import { makeThresholds } from "./thresholds-view.js";
 import { decay, number, percent, whole } from "./format.js";
 import { html, swatch } from "./svg.js";
 
@@ -16,6 +17,7 @@ const MARKS = 12; // more would be a curtain
 export function makeDriftView(root, change) {
   const find = (name) => root.querySelector(`[data-part=${name}]`);
   const drawPlane = makePlane(find("plane"), (P, beta2) => change({ P, beta2 }, []));
+  const drawThresholds = makeThresholds(find("thresholds"));
   const charts = {
     x: makeChart(find("x"), 400),
     m: makeChart(find("m"), 210),
@@ -28,6 +30,7 @@ export function makeDriftView(root, change) {
     const { towards, text } = found.explained[state.focus];
     sentence.textContent = text;
     sentence.className = `sentence ${towards === null ? "none" : towards ? "towards" : "off"}`;
+    find("ways").replaceChildren(...ways(state.show, found.explained));
     drawPlane({
       name: state.problem,
       P: state.P,
@@ -38,13 +41,14 @@ export function makeDriftView(root, change) {
     find("plane-focus").textContent = METHODS[state.focus].label;
     legend(find("legend"), state.show);
     drawRun(charts, state, found);
+    find("own-s").hidden = !state.show.includes("acprop");
+    drawThresholds(state);
     fillTable(find("table"), state, found);
   };
 }
 
 function compute(state) {
   const problem = problemOf(state.problem, state.P);
-  const convention = CONVENTIONS[state.convention];
   const h = { beta1: state.beta1, beta2: state.beta2, eps: state.eps };
   const alpha = rates(state.lr, state.eta, state.steps);
   const runs = {};
@@ -52,12 +56,14 @@ function compute(state) {
   const border = {};
   const layers = state.show.map((key) => {
     const method = withDelay(METHODS[key], state.delay);
+    const convention = conventionOf(method, state.convention);
     runs[key] = trajectory(problem, method, convention, h, alpha);
     explained[key] = explain(problem, method, convention, h, state.steps);
     border[key] = crossings(problem, method, convention, h, Z);
     return { key, border: borderOf(state.problem, method, key, convention, h) };
   });
-  const seen = moments(problem, convention, h, state.steps);
+  const paper = conventionOf(METHODS["acprop-paper"], state.convention);
+  const seen = moments(problem, paper, h, state.steps);
   return { problem, runs, explained, border, layers, seen };
 }
 
@@ -102,6 +108,7 @@ function drawRun(charts, state, { problem, runs, seen }) {
     summary: `The gradient g and its running mean m; at the end ${ends(gm)}`,
   });
   const vs = [single("v", "v", seen.v), single("s", "s", seen.s)];
+  if ("acprop" in runs) vs.push(single("acprop", "s of the default", runs.acprop.s));
   charts.s({
     lines: vs,
     t,
@@ -120,6 +127,19 @@ function drawRun(charts, state, { problem, runs, seen }) {
   });
 }
 
+// Who goes where, by name: all that are drawn.
+function ways(show, explained) {
+  const groups = [
+    ["To x*: ", (way) => way === true],
+    ["Away from it: ", (way) => way === false],
+    ["Neither: ", (way) => way === null],
+  ];
+  return groups.flatMap(([title, belongs]) => {
+    const names = show.filter((key) => belongs(explained[key].towards)).map((key) => METHODS[key].label);
+    return names.length ? [html("span", {}, html("b", {}, title), `${names.join("; ")}.`)] : [];
+  });
+}
+
 function legend(list, show) {
   list.replaceChildren(
     ...show.map((key) => html("li", {}, swatch(key), METHODS[key].label)),
@@ -130,7 +150,7 @@ function fillTable(body, state, { problem, runs, explained, border }) {
   const tail = Math.max(1, state.steps / 10);
   body.replaceChildren(
     ...state.show.map((key) => {
-      const { net, towards } = explained[key];
+      const { net, towards, isSettled } = explained[key];
       const { x } = runs[key];
       let far = 0;
       for (let i = x.length - tail; i < x.length; i++) far += Math.abs(x[i] - problem.xStar);
@@ -139,7 +159,7 @@ function fillTable(body, state, { problem, runs, explained, border }) {
         ? beta2.map(decay).join(", ")
         : `none: it ${converges ? "converges" : "drifts away"} for every β2`;
       const cells = {
-        drift: `${net > 0 ? "+" : ""}${percent(net)}`,
+        drift: `${net > 0 ? "+" : ""}${percent(net)}${isSettled ? "" : ", on average"}`,
         "in the limit": towards === null ? "stays" : towards ? "to x*" : "away from x*",
         "border in β2": where,
         "x at the end": number(x.at(-1)),

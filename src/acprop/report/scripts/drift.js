@@ -1,10 +1,11 @@
 // Which way a method goes in the end: the net move of one period, as t → ∞.
 //
-// Nothing is simulated: the state is that of limits.js, where bias corrections are 1,
-// the first step is forgotten and a clip that grows no longer binds. To see what it
-// does before that, ask for its value at a step t.
+// The state is that of limits.js, closed forms, or that of settled.js for the default,
+// which has none: bias corrections are 1, the first step is forgotten and a clip that
+// grows no longer binds. To see what it does before that, give a step t.
 
-import { isFamily, epsOf } from "./rules.js";
+import { isEntangled, isFamily, epsOf } from "./rules.js";
+import { makeWalk, COARSE } from "./settled.js";
 import {
   mean,
   secondMoment,
@@ -16,21 +17,41 @@ import {
 
 // Σ d_t / Σ |d_t| over a period; positive is towards x*, which is the left end.
 export function drift(problem, method, convention, { beta1, beta2, eps }, t = Infinity) {
+  if (isEntangled(method))
+    return shareOf(walkOf(problem, method, convention, { beta1, eps }, t)(beta2));
   return driftOfBeta2(problem, method, convention, { beta1, eps }, t)(beta2);
 }
 
 // The same as a function of β2, with all that does not depend on it done before: a
-// border asks for thousands of values.
+// border needs thousands of values. That of the default is rough: enough for its sign.
 export function driftOfBeta2(problem, method, convention, { beta1, eps }, t = Infinity) {
+  if (isEntangled(method)) {
+    const walk = walkOf(problem, method, convention, { beta1, eps }, t, COARSE);
+    return (beta2) => shareOf(walk(beta2));
+  }
   const h = { beta1, eps: epsOf(method, convention, eps) };
   const logBound = logBoundOf(method, convention, t);
   const n = numerators(problem, method, beta1);
   const plain = plainSteps(problem, method, convention, h, n, Math.exp(logBound));
-  const momentum = method.rule === "adopt" ? beta1 : method.momentum;
+  const isAveraged = method.rule === "adopt" || method.rule.average === "after";
   return (beta2) => {
     const d = plain(beta2) ?? logSteps(problem, method, convention, { ...h, beta2 }, n, logBound);
-    return share(momentum ? averaged(d, momentum) : d);
+    return share(isAveraged ? averaged(d, beta1) : d);
   };
+}
+
+function walkOf(problem, method, convention, { beta1, eps }, t, effort) {
+  const h = { beta1, eps: epsOf(method, convention, eps) };
+  const bound = Math.exp(logBoundOf(method, convention, t));
+  return makeWalk(problem, convention, h, bound, effort);
+}
+
+const shareOf = ({ net, all }) => net / all;
+
+// Does every period do the same in the end? All closed forms do.
+export function doesSettle(problem, method, convention, h) {
+  if (!isEntangled(method)) return true;
+  return walkOf(problem, method, convention, h, Infinity)(h.beta2).isSettled;
 }
 
 function share(d) {
@@ -46,7 +67,9 @@ function share(d) {
 // What each numerator is multiplied by, relative to the mean of it over a period.
 export function stepSizes(problem, method, convention, { beta1, beta2, eps }) {
   const h = { beta1, beta2, eps: epsOf(method, convention, eps) };
-  const log = logDenominators(problem, method, convention, h).map((x) => -x);
+  const log = isEntangled(method)
+    ? walkOf(problem, method, convention, h, Infinity)(beta2).divisors.map((x) => -Math.log(x))
+    : logDenominators(problem, method, convention, h).map((x) => -x);
   const high = log.reduce((a, b) => Math.max(a, b));
   const sizes = log.map((x) => Math.exp(x - high));
   const average = sizes.reduce((a, b) => a + b) / sizes.length;
@@ -62,11 +85,12 @@ function plainSteps(problem, method, convention, { beta1, eps }, n, bound) {
   const { rule } = method;
   if (isNormalised(method)) return () => n;
   const isAdopt = rule === "adopt";
-  const seen = segments(problem, beta1, rule.centered ?? false);
+  const isCentered = rule.center === "m";
+  const seen = segments(problem, beta1, isCentered);
   const P = problem.period;
   const delay = (isAdopt ? 1 : rule.delay) % P;
   const place = isAdopt ? "below" : convention.eps_placement;
-  const scale = rule.centered && convention.residual === "previous" ? beta1 ** -2 : 1;
+  const scale = isCentered && convention.residual === "previous" ? beta1 ** -2 : 1;
   const s = new Float64Array(P);
   const d = new Float64Array(P);
   return (beta2) => {
@@ -96,7 +120,7 @@ function logSteps(problem, method, convention, h, n, logBound) {
 // n_t of each phase.
 function numerators(problem, method, beta1) {
   const { rule } = method;
-  if (rule === "avagrad" || rule.numerator === "m") return mean(problem, beta1);
+  if (rule === "avagrad" || rule.average === "before") return mean(problem, beta1);
   const { cycle, period: P } = problem;
   const width = isFamily(method) ? Math.max(rule.delay, 1) : 1;
   if (width === 1) return Float64Array.from(cycle);
@@ -118,7 +142,7 @@ function logDenominators(problem, method, convention, { beta1, beta2, eps }) {
   if (isNormalised(method)) return new Float64Array(P);
   const logEps = Math.log(eps);
   let seen;
-  if (rule.centered) {
+  if (rule.center === "m") {
     seen = logCentered(problem, beta1, beta2);
     // g_t - m_t = β1·(g_t - m_{t-1})
     if (convention.residual === "previous")

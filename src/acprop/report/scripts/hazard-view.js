@@ -6,13 +6,12 @@ import { makeChart, rangeOf } from "./chart.js";
 import { number } from "./format.js";
 import { axes, html, labelled, linearTicks, scale, svg, swatch } from "./svg.js";
 
-// Our default divides m: it is "acprop-momentum" under the guarded convention.
 const RULES = [
-  { key: "acprop", label: "ACProp, the paper’s rule", convention: "paper" },
-  { key: "acprop-momentum", label: "ACProp, guarded (our default)", convention: "guarded" },
-  { key: "adam", label: "Adam", convention: "torch" },
-  { key: "adopt", label: "ADOPT", convention: "torch" },
-];
+  { key: "acprop", convention: "guarded" },
+  { key: "acprop-paper", convention: "paper" },
+  { key: "adam", convention: "torch" },
+  { key: "adopt", convention: "torch" },
+].map((rule) => ({ ...rule, label: METHODS[rule.key].label }));
 
 const repeat = (n, value) => Array(n).fill(value);
 const wave = (n) => Array.from({ length: n }, (_, i) => [1, -0.5, 0.8, -1, 0.3][i % 5]);
@@ -52,7 +51,7 @@ export function makeHazardView(root, change) {
       summary: `The size of each step in units of lr; the largest: ${found.map((f) => `${f.label} ${number(f.most)}`).join(", ")}`,
     });
     find("hazard-sentence").textContent = sentence(found);
-    find("hazard-sentence").className = `sentence ${found[0].most > 20 ? "off" : "towards"}`;
+    find("hazard-sentence").className = `sentence ${found[1].most > 20 ? "off" : "towards"}`;
     fillTable(find("hazard-table"), found, state.hlr);
   };
 }
@@ -69,14 +68,14 @@ function largest(d) {
   return { size, most: size[at], t: at + 1, moved };
 }
 
-function sentence([paper, guard, adam, adopt]) {
-  const rest = `at most ${number(guard.most)} × lr, Adam ${number(adam.most)} and ADOPT ${number(adopt.most)}`;
+function sentence([ours, paper, adam, adopt]) {
+  const rest = `${ours.label} takes at most ${number(ours.most)} × lr, Adam ${number(adam.most)} and ADOPT ${number(adopt.most)}`;
   if (paper.most > 20)
     return (
-      `At step ${paper.t} the paper’s rule leaps ${number(paper.most)} × lr: its denominator knows ` +
-      `only the past, and the past was almost nothing. On the same gradients the guard takes ${rest}.`
+      `At step ${paper.t} ${paper.label} leaps ${number(paper.most)} × lr: its denominator knows ` +
+      `only the past, and the past was almost nothing. On the same gradients ${rest}.`
     );
-  return `No leap here: the largest step of the paper’s rule is ${number(paper.most)} × lr. The guard takes ${rest}.`;
+  return `No leap here: the largest step of ${paper.label} is ${number(paper.most)} × lr. ${rest}.`;
 }
 
 function fillTable(body, found, lr) {

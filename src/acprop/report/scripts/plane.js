@@ -1,15 +1,17 @@
-// The (P, β2) plane: exact borders from the closed forms, and the point that a reader
-// drags over it.
+// The (P, β2) plane: exact borders from the closed forms, that of the default from walks
+// over a coarser grid, and the point that a reader drags over it.
 
 import { axes, scale, svg } from "./svg.js";
 import { crossings, toBeta2, toLogit } from "./borders.js";
 import { PROBLEMS, problemOf } from "./problems.js";
+import { isEntangled } from "./rules.js";
 import { decay } from "./format.js";
 
 const HEIGHT = 400;
 const MOST = 200; // the largest P
 // β2 from 0.001 to 0.99999; samples closer together than a pocket is wide
 export const Z = { lo: toLogit(0.001), hi: toLogit(0.99999), step: 0.2 };
+const COARSE_Z = { ...Z, step: 0.4 };
 const BETA2 = [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
 const PERIODS = [3, 5, 10, 20, 50, 100, 200];
 // Crossings of neighbouring periods that are farther apart than this are two branches.
@@ -31,11 +33,12 @@ export function borderOf(name, method, key, convention, { beta1, eps }) {
   if (!cache.has(id)) {
     if (cache.size > 400) cache.clear();
     const numbers = { beta1, eps };
+    const grid = isEntangled(method) ? COARSE_Z : Z;
     cache.set(
       id,
       columns(PROBLEMS[name].least).map((P) => ({
         P,
-        ...crossings(problemOf(name, P), method, convention, numbers, Z),
+        ...crossings(problemOf(name, P), method, convention, numbers, grid),
       })),
     );
   }

@@ -1,10 +1,11 @@
 // The methods and the conventions as data. A test compares both tables
 // with acprop.lab.methods and acprop.rule.
 
-const rule = (centered, delay, numerator) => ({
-  centered,
+const rule = (average, center, delay, nesterov = false) => ({
+  average,
+  center,
   delay,
-  numerator,
+  nesterov,
   reduction: null,
 });
 
@@ -13,24 +14,26 @@ const method = (label, what, more = {}) => ({
   rule: what,
   amsgrad: false,
   eps: null,
-  momentum: 0,
+  own: "paper",
   ...more,
 });
 
-const ADAM = rule(false, 0, "m");
-const ACPROP = rule(true, 1, "g");
+const ADAM = rule("before", null, 0);
+const OURS = { own: "guarded" };
 
-// In the order of the paper's Table 1, then those outside the family, whose rule is a
-// name. `label` is what acprop.report.style calls it.
+// What acprop.ACProp is by default, the rest of the paper's Table 1, then those outside
+// the family, whose rule is a name. `label` is what acprop.report.style calls it, `own`
+// the convention of whoever offers it: ours are guarded.
 export const METHODS = {
-  acprop: method("ACProp", ACPROP),
-  adashift: method("AdaShift", rule(false, 1, "g")),
+  acprop: method("ACProp (default)", rule("after", "average", 1, true), OURS),
+  "acprop-paper": method("ACProp (paper)", rule(null, "m", 1)),
+  adashift: method("AdaShift", rule(null, null, 1)),
   adam: method("Adam", ADAM),
-  rmsprop: method("RMSProp", rule(false, 0, "g")),
-  adabelief: method("AdaBelief", rule(true, 0, "m")),
-  "rmsprop-centered": method("RMSProp, centered", rule(true, 0, "g")),
-  "acprop-momentum": method("ACProp with momentum", rule(true, 1, "m")),
-  "acprop-momentum-u": method("ACProp, momentum of u", ACPROP, { momentum: 0.9 }),
+  rmsprop: method("RMSProp", rule(null, null, 0)),
+  adabelief: method("AdaBelief", rule("before", "m", 0)),
+  "rmsprop-centered": method("RMSProp, centered", rule(null, "m", 0)),
+  "acprop-before": method("ACProp, average before", rule("before", "m", 1), OURS),
+  "acprop-after": method("ACProp, average after", rule("after", "m", 1), OURS),
   amsgrad: method("AMSGrad", ADAM, { amsgrad: true }),
   avagrad: method("AVAGrad", "avagrad", { eps: 0.1 }),
   adopt: method("ADOPT", "adopt", { eps: 1e-6 }),
@@ -46,7 +49,9 @@ const convention = (name, changes) => ({
   first_step: "divide",
   amsgrad: "raw",
   clip: null,
-  numerator: "g",
+  average: null,
+  center: "m",
+  nesterov: false,
   ...changes,
 });
 
@@ -56,7 +61,9 @@ export const CONVENTIONS = Object.fromEntries(
       eps: 1e-30,
       amsgrad: "corrected",
       clip: "t**0.25",
-      numerator: "m",
+      average: "after",
+      center: "average",
+      nesterov: true,
     }),
     convention("paper", {
       eps_placement: "inside",
@@ -78,9 +85,17 @@ export const isFamily = (method) => typeof method.rule === "object";
 
 export const isAsynchronous = (method) => isFamily(method) && method.rule.delay > 0;
 
-// The delay of an asynchronous method; that of the others is what they are.
+// Does s depend on M, and M on s? Then there is no closed form.
+export const isEntangled = (method) => method.rule.center === "average";
+
+// The convention that is meant by a name; "own" is that of whoever offers the method.
+export const conventionOf = (method, name) =>
+  CONVENTIONS[name === "own" ? method.own : name];
+
+// The delay of an asynchronous method; that of the others is what they are, and so is
+// that of the default, whose center needs a delay of 1.
 export function withDelay(method, delay) {
-  if (!isAsynchronous(method)) return method;
+  if (!isAsynchronous(method) || isEntangled(method)) return method;
   return { ...method, rule: { ...method.rule, delay } };
 }
 

@@ -10,13 +10,14 @@ export function rates(lr, eta, steps) {
   return out;
 }
 
-// x after each step, and the step size: what its numerator is multiplied by.
+// x and s after each step, and the step size: what its numerator is multiplied by.
 export function trajectory(problem, method, convention, numbers, alpha) {
   const h = hyper(method, convention, numbers);
   const steps = alpha.length;
   const state = begin();
   const x = new Float64Array(steps);
   const size = new Float64Array(steps);
+  const s = new Float64Array(steps);
   const g = new Float64Array(1);
   const { cycle, period, lo, hi } = problem;
   let at = problem.x0;
@@ -26,11 +27,13 @@ export function trajectory(problem, method, convention, numbers, alpha) {
     at = Math.min(Math.max(at - alpha[t - 1] * state.d[0], lo), hi);
     x[t - 1] = at;
     size[t - 1] = alpha[t - 1] * state.size[0];
+    s[t - 1] = state.s[0];
   }
-  return { x, size };
+  return { x, size, s };
 }
 
-// g, m, v and s after each step: on these problems the same for all methods.
+// g, m, v and the paper's s after each step: on these problems the same for all methods
+// that have them; the default's s is its own.
 export function moments(problem, convention, { beta1, beta2 }, steps) {
   const [g, m, v, s] = [0, 0, 0, 0].map(() => new Float64Array(steps));
   const { cycle, period } = problem;

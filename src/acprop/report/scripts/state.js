@@ -72,9 +72,9 @@ const several = (label, values, initial) => ({
   initial,
   values,
   parse(text) {
-    const asked = text.split(",").filter((part) => part !== "");
-    const found = values.filter((value) => asked.includes(value));
-    const bad = asked.find((part) => !values.includes(part));
+    const named = text.split(",").filter((part) => part !== "");
+    const found = values.filter((value) => named.includes(value));
+    const bad = named.find((part) => !values.includes(part));
     if (found.length === 0) throw new Refused("name at least one method", initial);
     if (bad !== undefined) throw new Refused(`not name ${short(bad)}`, found);
     return found;
@@ -127,9 +127,15 @@ export const FIELDS = {
   eta: choice("η", [0.5, 0], 0.5),
   eps: optional("ε", 0, 1),
   delay: integer("delay", 1, 20, 1),
-  convention: choice("convention", Object.keys(CONVENTIONS), "paper"),
+  convention: choice("convention", ["own", ...Object.keys(CONVENTIONS)], "own"),
   steps: choice("steps", [1000, 10000, 100000], 10000),
-  show: several("optimizers", Object.keys(METHODS), ["acprop", "adashift", "adam", "rmsprop"]),
+  show: several("optimizers", Object.keys(METHODS), [
+    "acprop",
+    "acprop-paper",
+    "adashift",
+    "adam",
+    "rmsprop",
+  ]),
   focus: choice("explained", Object.keys(METHODS), "acprop"),
   span: choice("span", ["last", "first", "all"], "last"),
   hbeta1: real("β1", 0, 0.999, 0.9),

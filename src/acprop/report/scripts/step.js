@@ -2,8 +2,16 @@
 //
 //     m_i = β1·m_{i-1} + (1 - β1)·g_i
 //     s_i = β2·s_{i-1} + (1 - β2)·r_i²       r_i = g_i - m_i  if centered else  g_i
-//     u_t = n_t / √(s_k + ε)                 k = t - delay
-//     d_t = clip(u_t, ±c_t)
+//     u_t = clip(n_t / √(s_k + ε), ±c_t)     k = t - delay
+//     d_t = u_t
+//
+// With average "after" the direction is that of a second mean, and with center
+// "average" the residual is taken against what this mean implies:
+//
+//     M_t = β1·M_{t-1} + (1 - β1)·u_t
+//     d_t = M_t                              with nesterov  β1·M_t + (1 - β1)·u_t
+//     r_t = g_t - D_t·clip(M_{t-1}, ±1)      D_t: what u_t was divided by
+//     s_t = β2·s_{t-1} + (1 - β2)·(1 + β1)/2·r_t²
 //
 // The convention says where ε stands, what is corrected and whether there is a bound.
 // x is the caller's: x_t = x_{t-1} - α_t·d_t. A state has one entry for each element
@@ -11,8 +19,9 @@
 
 import { isFamily, epsOf } from "./rules.js";
 
-// m and s have heard of all gradients but those in `past`: the newest delay - 1.
-// `d` is the direction, `size` what the numerator was multiplied by to get u.
+// m and s know all gradients but those in `past`: the newest delay - 1. `d` is the
+// direction, `size` what the numerator was multiplied by to get u, `expected` the
+// gradient that the average implied.
 export function begin(n = 1) {
   const zeros = () => new Float64Array(n);
   return {
@@ -25,6 +34,7 @@ export function begin(n = 1) {
     d: zeros(),
     size: zeros(),
     numerator: zeros(),
+    expected: zeros(),
   };
 }
 
@@ -65,42 +75,48 @@ function family(method, convention, state, g, h) {
   }
 }
 
-// Let m and s hear of one gradient.
+// Let m and s learn of one gradient.
 function observe(rule, convention, state, g, h) {
-  const { m, s } = state;
+  const { m, s, expected } = state;
   const n = m.length;
   const previous = convention.residual === "previous";
   const added = convention.eps_placement === "accumulated" ? h.eps : 0;
+  const gain = (1 - h.beta2) * (rule.center === "average" ? (1 + h.beta1) / 2 : 1);
   let reduced = 0;
   for (let i = 0; i < n; i++) {
     const old = m[i];
     m[i] = h.beta1 * old + (1 - h.beta1) * g[i];
-    const r = rule.centered ? g[i] - (previous ? old : m[i]) : g[i];
-    if (rule.reduction === null)
-      s[i] = h.beta2 * s[i] + (1 - h.beta2) * (r * r) + added;
+    let r = g[i];
+    if (rule.center === "m") r -= previous ? old : m[i];
+    else if (rule.center === "average") r -= expected[i];
+    if (rule.reduction === null) s[i] = h.beta2 * s[i] + gain * (r * r) + added;
     else if (rule.reduction === "max") reduced = Math.max(reduced, r * r);
     else reduced += (r * r) / n;
   }
-  if (rule.reduction !== null)
-    s.fill(h.beta2 * s[0] + (1 - h.beta2) * reduced + added);
+  if (rule.reduction !== null) s.fill(h.beta2 * s[0] + gain * reduced + added);
 }
 
-// Divide the numerator by the root of what s has seen so far.
+const within = (x, bound) => Math.min(Math.max(x, -bound), bound);
+
+// Divide the numerator by the root of what s has seen so far, and average that.
 function descend(method, convention, state, g, h) {
-  const { d, size, M, numerator } = state;
-  const k = Math.max(state.t - method.rule.delay, 0);
-  const mu = method.momentum;
+  const { d, size, M, numerator, expected } = state;
+  const { average, nesterov, delay } = method.rule;
+  const k = Math.max(state.t - delay, 0);
   const bound = boundOf(h.clip, state.t);
   divideWhat(method.rule, convention, state, g, h);
   for (let i = 0; i < d.length; i++) {
     const den = denominator(method, convention, state, i, k, h);
-    let u = numerator[i] / den;
+    expected[i] = den * within(M[i], 1);
+    const divisor = k === 0 ? firstDenominator(convention, den, h) : den;
+    let u = numerator[i] / divisor;
     if (convention.clip !== null && numerator[i] === 0) u = 0;
-    u = Math.min(Math.max(u, -bound), bound);
-    size[i] = numerator[i] === 0 ? 1 / den : u / numerator[i];
-    if (mu !== 0) u = mu * M[i] + (1 - mu) * u;
-    M[i] = u;
+    u = within(u, bound);
+    size[i] = numerator[i] === 0 ? 1 / divisor : u / numerator[i];
     d[i] = u;
+    if (average !== "after") continue;
+    M[i] = h.beta1 * M[i] + (1 - h.beta1) * u;
+    d[i] = nesterov ? h.beta1 * M[i] + (1 - h.beta1) * u : M[i];
   }
 }
 
@@ -109,13 +125,16 @@ function boundOf(clip, t) {
   return clip === "t**0.25" ? Math.sqrt(Math.sqrt(t)) : clip;
 }
 
+// What is divided by while s has seen nothing.
+function firstDenominator(convention, den, { eps }) {
+  if (convention.first_step === "sgd") return 1;
+  if (convention.first_step === "one")
+    return convention.eps_placement === "inside" ? 1 : 1 + eps;
+  return den;
+}
+
 function denominator(method, convention, state, i, k, h) {
   const inside = convention.eps_placement === "inside";
-  if (k === 0) {
-    // s has seen nothing
-    if (convention.first_step === "sgd") return 1;
-    if (convention.first_step === "one") return inside ? 1 : 1 + h.eps;
-  }
   const { top } = state;
   let s = state.s[i];
   const largest = method.amsgrad && k > 0 ? convention.amsgrad : null;
@@ -128,19 +147,21 @@ function denominator(method, convention, state, i, k, h) {
   return inside ? root : root + h.eps;
 }
 
-// The numerator: m_t, or for "g" the mean of the newest `delay` gradients.
+// The numerator: with average "before" m_t, else the mean of the newest `delay`
+// gradients.
 function divideWhat(rule, convention, state, g, h) {
   const { numerator, past, m } = state;
   for (let i = 0; i < numerator.length; i++) {
-    if (rule.numerator === "m") {
+    if (rule.average === "before") {
+      const next = (mean, now) => h.beta1 * mean + (1 - h.beta1) * now;
       let mean = m[i];
       if (rule.delay > 0) {
-        for (const old of past) mean = h.beta1 * mean + (1 - h.beta1) * old[i];
-        mean = h.beta1 * mean + (1 - h.beta1) * g[i];
+        for (const old of past) mean = next(mean, old[i]);
+        mean = next(mean, g[i]);
       }
-      numerator[i] = convention.bias_correction
-        ? mean / (1 - h.beta1 ** state.t)
-        : mean;
+      if (rule.nesterov) mean = next(mean, g[i]); // the weights of one more step
+      const t = state.t + (rule.nesterov ? 1 : 0);
+      numerator[i] = convention.bias_correction ? mean / (1 - h.beta1 ** t) : mean;
       continue;
     }
     let total = g[i];

@@ -1,0 +1,120 @@
+"""Which ACProp a run ran: the one place that decides it, from a run's settings.
+
+`optimizer = "acprop"` is a family. What a reader is told is a variant, named by what it
+averages, looks ahead to and is centered on; "ACProp (default)" is what `acprop.ACProp`
+is unless it is told otherwise, "ACProp (paper)" Algorithm 2. Two editions of records:
+
+    now      average, nesterov, center       "convention" leaves one to the convention
+    before   numerator, momentum             numerator "m": averaged before dividing,
+                                             momentum above 0: after it; center was m
+
+Which names exist, with their colours, is in `style`. A combination without a name of
+its own is described.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from acprop.plain import Plain
+
+__all__ = ["PAPER_FIRST", "first_of", "is_acprop", "variant", "without_rule"]
+
+# The settings that a variant's name stands for.
+RULE = ("average", "nesterov", "center", "numerator", "momentum", "convention")
+# Who is compared with: the default where it is, else what was the default before, …
+DEFAULT_FIRST = (
+    "acprop",
+    "acprop-before",
+    "acprop-after",
+    "acprop-bare",
+    "acprop-paper",
+    "acprop-authors",
+    "acprop-optax",
+)
+# Who stands for the paper's ACProp: its own rule, as its authors ran it, where it is.
+PAPER_FIRST = ("acprop-authors", "acprop-paper", "acprop-optax", *DEFAULT_FIRST[:4])
+_PUBLISHED = ("paper", "authors", "optax")
+
+
+class _Rule(NamedTuple):
+    average: str | None
+    center: str | None
+    nesterov: bool
+
+
+# What ACProp is under a convention: ours, and all that are published.
+_OURS, _ALGORITHM_2 = _Rule("after", "average", True), _Rule(None, "m", False)
+_NAMED = {
+    _OURS: "acprop",
+    _OURS._replace(nesterov=False): "acprop-steady",
+    _Rule("before", "m", False): "acprop-before",
+    _Rule("after", "m", False): "acprop-after",
+    _ALGORITHM_2: "acprop-bare",
+}
+
+
+def variant(optimizer: str, settings: Mapping[str, Any]) -> str:
+    """A key of `style.OPTIMIZERS`, or words; an optimizer that is not ACProp is itself.
+
+    settings: all of the run's. What is missing is the default.
+    """
+    if optimizer != "acprop":
+        return optimizer
+    convention = settings.get("convention", "guarded")
+    rule = _old(settings) if "numerator" in settings else _new(settings)
+    if convention in _PUBLISHED:
+        name = "acprop-paper" if convention == "paper" else f"acprop-{convention}"
+        return name if rule == _ALGORITHM_2 else f"{_words(rule)}, {convention}"
+    return _NAMED.get(rule) or _words(rule)
+
+
+def is_acprop(name: str) -> bool:
+    """Is a variant one of ACProp?"""
+    return name.lower().startswith("acprop")
+
+
+def first_of(names: Iterable[str], order: Iterable[str] = DEFAULT_FIRST) -> str | None:
+    """The variant that the others are compared with; None if there is no ACProp."""
+    ours = [name for name in names if is_acprop(name)]
+    return next((name for name in order if name in ours), next(iter(ours), None))
+
+
+def without_rule(optimizer: str, settings: Plain) -> Plain:
+    """The settings that a variant's name does not stand for."""
+    if optimizer != "acprop":
+        return settings
+    return {k: v for k, v in settings.items() if k not in RULE}
+
+
+def _new(settings: Mapping[str, Any]) -> _Rule:
+    """As `acprop.rule.choose` fills in "convention"."""
+    published = settings.get("convention", "guarded") in _PUBLISHED
+    own = _ALGORITHM_2 if published else _OURS
+    given = {name: settings.get(name, "convention") for name in _Rule._fields}
+    average, center, nesterov = given.values()
+    if average == "convention":
+        average = own.average
+    is_own = average == own.average
+    if nesterov == "convention":
+        nesterov = is_own and own.nesterov
+    if center == "convention":
+        center = own.center if is_own and settings.get("delay", 1) == 1 else "m"
+    return _Rule(average, center, nesterov)
+
+
+def _old(settings: Mapping[str, Any]) -> _Rule:
+    numerator = settings["numerator"]
+    if numerator == "convention":
+        is_ours = settings.get("convention", "guarded") not in _PUBLISHED
+        numerator = "m" if is_ours else "g"
+    if settings.get("momentum", 0.0):
+        return _Rule("after", "m", False)
+    return _Rule("before" if numerator == "m" else None, "m", False)
+
+
+def _words(rule: _Rule) -> str:
+    average = {None: "no average", "before": "average before", "after": "average after"}
+    center = {None: "uncentered", "m": "", "average": "centered on it"}
+    ahead = "look-ahead" if rule.nesterov else ""
+    parts = ["ACProp", average[rule.average], ahead, center[rule.center]]
+    return ", ".join(part for part in parts if part)
