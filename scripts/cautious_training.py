@@ -40,7 +40,7 @@ SEEDS = (1, 2, 3)
 
 
 class Cautious(torch.optim.Optimizer):
-    """ACProp's step with average="before", less what would move against the gradient."""
+    """ACProp with average="before", less what would move against the gradient."""
 
     def __init__(
         self, params: Iterable[Tensor], lr: float, weight_decay: float, scaled: bool

@@ -161,7 +161,7 @@ BAD = [
     ("region --beta2 0.5,1", "beta2 must be between 0 and 1, got 1"),
     ("region --beta1 0", "beta1 must be between 0 and 1, got 0"),
     ("region --x0 3", "x0 must be in [-1, 1], got 3"),
-    ("region --optimizer foo", "optimizer must be one of acprop, adashift"),
+    ("region --optimizer foo", "optimizer must be one of acprop, acprop-paper"),
     ("region --periods 3,x", "periods must be whole numbers with commas"),
     ("region --beta2 a", "beta2 must be numbers with commas"),
     ("region --beta2 nan", "beta2 must be numbers with commas"),
@@ -188,7 +188,7 @@ BAD = [
 
 @pytest.mark.parametrize(("words", "message"), BAD)
 def test_bad_input_is_one_line_and_exit_code_2(words, message, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["acprop-paper", "lab", *words.split()])
+    monkeypatch.setattr(sys, "argv", ["acprop", "lab", *words.split()])
     with pytest.raises(SystemExit) as end:
         run()
     said = capsys.readouterr()
@@ -206,7 +206,7 @@ def test_the_command_is_installed_and_does_not_load_torch():
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
     said = subprocess.run(
-        [sys.executable, "-m", "acprop-paper", "--version"],
+        [sys.executable, "-m", "acprop", "--version"],
         capture_output=True,
         text=True,
     )

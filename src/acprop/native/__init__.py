@@ -164,7 +164,7 @@ def _open() -> tuple[ctypes.CDLL | None, str | None]:
 
 
 def is_switched_off() -> bool:
-    """Has the user said to do without?"""
+    """Does the user want to do without?"""
     return os.environ.get(SWITCH) == "0"
 
 

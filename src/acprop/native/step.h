@@ -59,7 +59,7 @@ typedef int32_t (*acprop_parallel_for)(int64_t begin, int64_t end, int64_t grain
 ACPROP_API int acprop_step(const acprop_table *table, const acprop_settings *settings,
                            acprop_parallel_for parallel_for);
 
-/* 0: baseline, 1: AVX2, 2: AVX-512. Lowers the level if asked for more than there is;
+/* 0: baseline, 1: AVX2, 2: AVX-512. Takes the best there is where that is less;
    -1 asks for the best. Returns the level now in use. */
 ACPROP_API int acprop_use_isa(int level);
 

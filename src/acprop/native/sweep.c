@@ -13,7 +13,7 @@ enum { SHORTEST_CHUNK = 128, LONGEST_CHUNK = 4096, SPAN = 16384 };
 
 /* What all lanes share in a span of steps, one entry for each. */
 typedef struct {
-    double *squares[2];    /* g², r²: what v and s hear */
+    double *squares[2];    /* g², r²: what v and s average */
     double *numerators[2]; /* g, m */
     double *moves[2];      /* numerators · rate */
     double *rate, *bound;  /* t^-η; of |u| */

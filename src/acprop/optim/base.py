@@ -182,8 +182,8 @@ class FamilyOptimizer(Optimizer):
         The name and the flat lists are what torch.compile knows: it runs this method
         while tracing, so that state is made once and outside the graph.
         """
-        # What an option asks for is made when it is first asked for, and what none asks
-        # for any more is not handed on: options may change between steps.
+        # What an option needs is made when it is first needed, and what none needs any
+        # more is not handed on: options may change between steps.
         columns: dict[str, list[Any]] = {
             "step": steps,
             "exp_avg": exp_avgs,

@@ -1,10 +1,10 @@
-"""m and s in 8 bits per element, in blocks that share a scale.
+"""A running mean and s in 8 bits per element, in blocks that share a scale.
 
 A block is up to 64 neighbours within a row of the parameter; the scale is its largest
 magnitude, in float32. Codes are powers, so that both ways need only √ and ·:
 
-    m = scale · c·|c| / 127²          c in -127 … 127
-    s = scale · (c / 255)⁸            c in 0 … 255
+    mean = scale · c·|c| / 127²       c in -127 … 127
+    s    = scale · (c / 255)⁸         c in 0 … 255
 
 Two things matter to a denominator that knows only the past. A small s must not become
 0: the eighth power reaches down to 2·10⁻¹⁰ of the block's largest √s, and what is not 0
@@ -30,7 +30,7 @@ _SHORTEST_VECTOR = 4096
 
 
 class Codes(NamedTuple):
-    """m or s of a tensor, or of some of its rows; a row has the shape of its index."""
+    """A mean or s of some rows of a tensor; a row has the shape of its index."""
 
     code: Tensor
     scale: Tensor
@@ -84,7 +84,7 @@ def zeros(param: Tensor, dtype: torch.dtype) -> Codes:
 
 
 def encode_mean(m: Tensor, bits: Tensor) -> Codes:
-    """m in codes of the square."""
+    """A mean in codes of the square: m, or M."""
     blocks, sixteen = _blocks(m), _blocks(bits & 0xFFFF)
     scale = blocks.abs().amax(-1)
     y = blocks.abs() * (127.0**2 / _divisor(scale))

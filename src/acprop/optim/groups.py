@@ -79,8 +79,8 @@ def _spared(model: nn.Module) -> set[str]:
     for owner, module in model.named_modules():  # pyright: ignore[reportUnknownVariableType]
         ask: Any = getattr(module, "no_weight_decay", None)  # pyright: ignore[reportUnknownArgumentType]
         if callable(ask):
-            asked: Any = ask()
-            names |= {f"{owner}.{name}".removeprefix(".") for name in asked}
+            given: Any = ask()
+            names |= {f"{owner}.{name}".removeprefix(".") for name in given}
     return names
 
 

@@ -260,7 +260,7 @@ class Plan:
         arguments = self._arguments
         arguments.lr = lr
         library = native.load()
-        assert library is not None  # `obstacle_in_options` has asked
+        assert library is not None  # `obstacle_in_options` has looked
         if library.acprop_step(self._address, ctypes.addressof(arguments), _pool()):
             raise MemoryError("acprop's native step found no memory for its scalars")
         self._grads = []
