@@ -81,3 +81,26 @@ def test_a_method_that_always_converges_has_no_border():
 def test_both_ends_of_the_interval_are_searched():
     assert 1 / (1 + np.exp(-LOGITS[0])) < 2e-9
     assert 1 / (1 + np.exp(LOGITS[-1])) < 2e-9
+
+
+@pytest.mark.slow
+def test_the_default_has_no_border_on_the_dense_problem_and_one_on_the_sparse():
+    """Its state has no closed form; the border is found all the same."""
+    dense, sparse = (
+        boundary(kind, METHODS["acprop"], beta1=0.9, periods=(20,))
+        for kind in ("dense", "sparse")
+    )
+    assert [(c.lowest, c.beta2) for c in dense.crossings] == [("converges", ())]
+    [crossing] = sparse.crossings
+    for beta2 in crossing.beta2[-1:]:
+        below, above = (
+            drift(
+                periodic("sparse", 20),
+                METHODS["acprop"],
+                PAPER,
+                beta1=0.9,
+                beta2=beta2 + shift,
+            )
+            for shift in (-1e-3, 1e-3)
+        )
+        assert below < 0 < above

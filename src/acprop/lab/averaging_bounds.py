@@ -145,9 +145,3 @@ def third_moment(noise: Noise) -> float:
     if noise.kind != "skewed":
         raise ValueError(f"noise must be skewed, got {noise.kind}")
     return noise.scale**3 * (0.1 * 9**3 - 0.9)
-
-
-def neighbourhood(c: Constants, *, beta1: float, beta2: float) -> float:
-    """What is left of `before` as T → ∞."""
-    b = beta1 / (1 - beta1)
-    return b * c.d * c.C_u * c.M_g**2 * 2 * (math.sqrt(1 / beta2) - 1) / c.C_l
