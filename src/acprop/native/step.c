@@ -15,6 +15,9 @@ enum { WORTH_THREADS = 32768 };
 /* The numbers of one step of one tensor, as `step_options.Scalars`. */
 typedef struct {
     double scale, floor, mean, bound;
+    /* Of the average that s is centered on: 1. A number that the compiler knows would
+       make it choose between products instead of multiplying once. */
+    double limit;
     int unseen;
 } scalars;
 
@@ -85,6 +88,7 @@ static scalars fill_scalars(double t, const acprop_settings *h) {
     c.mean = h->average == ACPROP_BEFORE && h->bias_correction
                  ? 1 / (1 - pow(h->beta1, h->nesterov ? t + 1 : t))
                  : 1;
+    c.limit = 1;
     c.bound = h->clip_kind == ACPROP_CLIP_GROWING ? pow(t, 0.25)
               : h->clip_kind == ACPROP_CLIP       ? h->clip
                                                   : INFINITY;
