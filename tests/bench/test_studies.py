@@ -76,6 +76,26 @@ def test_the_default_is_searched_with_one_seed_and_compared_on_five_others(name)
     assert compared < searched
 
 
+@pytest.mark.parametrize("scale", ["search", "small"])
+@pytest.mark.parametrize("name", DEFAULT)
+def test_the_records_of_the_default_are_the_runs_that_its_study_plans(name, scale):
+    study = SHELF.study(name)
+    path = SHELF.root.parent / "results" / f"{name}-{scale}.jsonl"
+    recorded = [r.run for r in read(path) if isinstance(r, RunRecord)]
+    assert recorded == [p.spec.id for p in study.planned(scale)]
+    searched, planned = (
+        {_without(p.spec, "lr", "beta2") for p in study.planned(s)}
+        for s in ("search", scale)
+    )
+    assert planned == searched  # everyone who was searched is compared
+
+
+def _without(spec, *names):
+    return spec.optimizer, str(
+        {k: v for k, v in spec.settings.items() if k not in names}
+    )
+
+
 SEEDS = {"search": (0,), "small": (1, 2, 3, 4, 5)}
 
 
