@@ -117,7 +117,8 @@ def _find(arms: list[Arm], optimizer: str, settings: dict[str, Any]) -> Arm:
 def _cell(arm: Arm, found: Comparison | None, metric: str, factor: float) -> str:
     """Mean ± std, marked; the settings that search chose."""
     seen = over_seeds(arm, metric)
-    text = f"{factor * seen.mean:.4g} ± {factor * seen.std:.2g}"
+    std = factor * seen.std
+    text = f"{factor * seen.mean:.4g} ± {std:{'.0f' if std >= 10 else '.2g'}}"
     if len(arm.done) < len(arm.runs):
         text += f" ({len(arm.runs) - len(arm.done)} lost)"
     if found is not None:
