@@ -155,17 +155,21 @@ def hazards() -> str:
 def rooms() -> str:
     """The four rooms: how fast, and how well in the end; differences are to Adam."""
     arms = _arms("rl", "dqn-four-rooms-small")
+    arms.sort(key=lambda a: -over_seeds(a, "mean_return").mean)
     (adam,) = [arm for arm in arms if arm.optimizer == "adam"]
     rows: list[list[str]] = []
-    for arm in sorted(arms, key=lambda a: -over_seeds(a, "mean_return").mean):
+    compared = compare_all(arms, adam, "mean_return")
+    for arm, found in zip(arms, compared, strict=True):
         row = [_in_the_rooms(arm), f"{len(arm.done)} of {len(arm.runs)}"]
         for metric in ("mean_return", "train_return", "test_return"):
             seen = over_seeds(arm, metric)
             row.append(f"{seen.mean:.3f} ± {seen.std:.3f}" if seen.n else "–")
-        found = compare(arm, adam, "mean_return")
-        ends = f"{found.spread.low:+.3f}, {found.spread.high:+.3f}".replace("-", "−")
-        is_other = arm is not adam and found.spread.n > 1
-        rows.append([*row, f"[{ends}]: {found.words}" if is_other else "–"])
+        if found is None or found.difference.spread.n < 2:
+            rows.append([*row, "–"])
+            continue
+        seen = found.difference.spread
+        ends = f"{seen.low:+.3f}, {seen.high:+.3f}".replace("-", "−")
+        rows.append([*row, f"[{ends}]: {found.words}"])
     head = ["", "finished", "all episodes", "last 100 steps", "greedy, test"]
     return table([*head, "all episodes, against Adam"], rows)
 

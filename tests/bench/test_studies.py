@@ -246,7 +246,7 @@ def test_the_settings_of_the_four_rooms_are_those_that_search_found_best():
     best = {}
     for arm in arms_of(searched):
         value = over_seeds(arm, "mean_return").mean if arm.done else 0.0
-        key = arm.optimizer, arm.settings.get("convention")
+        key = arm.runs[0].optimizer, arm.settings.get("convention")
         found = (value, arm.runs[0].settings)
         best[key] = max(best.get(key, found), found, key=lambda pair: pair[0])
     for scale in ("smoke", "small"):
