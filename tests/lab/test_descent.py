@@ -41,7 +41,7 @@ def test_the_direction_is_the_preconditioner_times_the_numerator(name, amsgrad):
     for g in rng.normal(size=(30, 3)):
         new, d = advance(method(name), SECTION_4, state, g, h)
         m = 0.8 * m + 0.2 * g
-        numerator = {"g": g, "m": m}[method(name).rule.numerator]
+        numerator = m if method(name).rule.average == "before" else g
         A = preconditioner(method(name), state, new, h)
         np.testing.assert_allclose(d, A * numerator, rtol=1e-12)
         state = new

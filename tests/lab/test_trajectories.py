@@ -102,7 +102,7 @@ def test_the_absolute_value_is_walked_down_from_100():
         ("dense", {"x0": 2.0}, r"x0 must be in \[-1, 1\], got 2"),
         ("stochastic", {"x0": 2.0}, r"x0 must be in \[-1, 1\], got 2"),
         ("stochastic", {"delta": 0.0}, "delta must be above 0"),
-        ("dense", {"delay": 0}, "delay must be 1 or more for acprop, got 0"),
+        ("dense", {"delay": 0}, "delay must be 1 or more for acprop-paper, got 0"),
         ("dense", {"steps": 0}, "steps must be 1 or more, got 0"),
         ("dense", {"eta": -1.0}, "eta must be finite and 0 or more, got -1.0"),
         ("dense", {"eps": -1.0}, "eps must be finite and 0 or more, got -1.0"),

@@ -16,7 +16,8 @@ _TOKEN = re.compile(r"\\[a-zA-Z]+\*?|\\.|\s+|.", re.DOTALL)
 _LETTERS = {
     "alpha": "α", "beta": "β", "delta": "δ", "epsilon": "ε", "eta": "η",
     "kappa": "κ", "lambda": "λ", "mu": "μ", "rho": "ρ", "sigma": "σ", "tau": "τ",
-    "zeta": "ζ", "Delta": "Δ", "Phi": "Φ", "Pi": "Π", "infty": "∞", "nabla": "∇",
+    "varphi": "φ", "zeta": "ζ", "Delta": "Δ", "Phi": "Φ", "Pi": "Π", "Psi": "Ψ",
+    "infty": "∞", "nabla": "∇",
     "dots": "…", "square": "□",
 }  # fmt: skip
 _OPERATORS = {
