@@ -16,6 +16,7 @@ import numpy as np
 from scipy import optimize, stats  # pyright: ignore[reportMissingTypeStubs]
 
 from acprop import rule as rules
+from acprop.lab.arrays import Floats
 from acprop.lab.claims.claim import Claim, Finding
 from acprop.lab.methods import METHODS, Method
 from acprop.lab.steps import feed
@@ -45,8 +46,8 @@ def settled_denominator(beta1: float) -> float:
     def gap(d: float) -> float:
         return (1 + beta1) / 2 * (1 + d**2 * clipped_square(w / d)) - d**2
 
-    root: Any = optimize.brentq(gap, 0.1, 2.0)  # pyright: ignore
-    return float(root)
+    solve: Any = optimize.brentq  # pyright: ignore
+    return float(solve(gap, 0.1, 2.0))
 
 
 @cache
@@ -56,11 +57,15 @@ def rms_step(method: Method, convention: Convention, beta1: float) -> float:
     gradients = (rng.standard_normal(LANES) for _ in range(STEPS))
     h = Hyper(beta1=beta1, beta2=BETA2)
     squares = [
-        float(np.mean(step.d**2))
+        _mean_square(step.d)
         for step in feed(method, convention, h, gradients)
         if step.t > SKIPPED
     ]
     return math.sqrt(sum(squares) / len(squares))
+
+
+def _mean_square(d: Floats) -> float:
+    return float(np.mean(d**2))
 
 
 def steps_beside_adam() -> Finding:
