@@ -23,7 +23,15 @@ from torch.optim.optimizer import (
 from acprop import rule as rules
 from acprop.optim.dispatch import Work, share_out
 from acprop.optim.kernels import native
-from acprop.optim.options import FIELDS, OWN_EPS, Group, Keywords, checked, resolved
+from acprop.optim.options import (
+    FIELDS,
+    OWN_EPS,
+    Group,
+    Keywords,
+    checked,
+    resolved,
+    rule_of,
+)
 from acprop.optim.params import HALF, ParamWithState, real, wide_dtype
 from acprop.optim.state import EXACT, WIDE, complete, fits, mean_of, wanted
 from acprop.optim.step_options import step_options_of
@@ -195,13 +203,15 @@ class FamilyOptimizer(Optimizer):
             "exp_avg_sq_scale": exp_avg_sq_scales,
             "stream": streams,
         }
-        mean = mean_of(group)
+        # Once for all parameters: on accelerators this runs at every step.
+        rule = rule_of(group)
+        mean = mean_of(rule)
         for param in group["params"]:
             grad = param.grad
             if grad is None:
                 continue
             state = self.state[param]
-            names = wanted(group, param)
+            names = wanted(group, rule, param)
             if not fits(state, names):
                 self._complete_state(param, group)
             params.append(param)

@@ -13,6 +13,7 @@ from acprop.optim.codes import Codes
 from acprop.optim.options import Group, rule_of
 from acprop.optim.params import HALF, real, wide_dtype
 from acprop.optim.switch import translate
+from acprop.rule import Rule
 
 State = dict[str, Any]
 
@@ -30,9 +31,8 @@ EXACT = _CODED_MEANS | _CODED_SQ | {"stream"}
 _MOMENTS = frozenset({*_MEANS, "exp_avg_sq"}) | _CODED_MEANS | _CODED_SQ
 
 
-def wanted(group: Group, param: Tensor) -> set[str]:
+def wanted(group: Group, rule: Rule, param: Tensor) -> set[str]:
     """The names of the state that a group's options ask for in this parameter."""
-    rule = rule_of(group)
     coded = group["small_state"] and codes.pays(param)
     names = {"step", "exp_avg_sq"}
     if rule.keeps_m:
@@ -40,7 +40,7 @@ def wanted(group: Group, param: Tensor) -> set[str]:
     if rule.keeps_average:
         names.add("momentum_buffer")
     if coded:
-        mean = mean_of(group)
+        mean = mean_of(rule)
         names -= {mean, "exp_avg_sq"}
         names |= {f"{mean}_code", f"{mean}_scale", *_CODED_SQ}
     if group["amsgrad"]:
@@ -59,9 +59,9 @@ def fits(state: State, names: set[str]) -> bool:
     return names <= state.keys() and (_MOMENTS & state.keys()) <= names
 
 
-def mean_of(group: Group) -> str:
+def mean_of(rule: Rule) -> str:
     """The running mean that comes first: m, or M where the rule keeps no m."""
-    return "exp_avg" if rule_of(group).keeps_m else "momentum_buffer"
+    return "exp_avg" if rule.keeps_m else "momentum_buffer"
 
 
 def complete(state: State, param: Tensor, group: Group, number: int) -> None:
@@ -69,7 +69,8 @@ def complete(state: State, param: Tensor, group: Group, number: int) -> None:
 
     number: of the parameter in the optimizer; the random bits depend on it.
     """
-    names = wanted(group, param)
+    rule = rule_of(group)
+    names = wanted(group, rule, param)
     if param.dtype == torch.float16 and group["stochastic_rounding"] is not None:
         raise RuntimeError(
             "stochastic_rounding must be None for float16 parameters, got "
@@ -89,7 +90,7 @@ def complete(state: State, param: Tensor, group: Group, number: int) -> None:
         _to_numbers(state, param)
         translate(state, {n.removesuffix("_code") for n in names}, group)
         if names >= _CODED_SQ:
-            _to_codes(state, param, mean_of(group))
+            _to_codes(state, param, mean_of(rule))
     for name in sorted(names - state.keys()):
         state[name] = _zeros(name, param, group)
 
