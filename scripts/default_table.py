@@ -75,7 +75,7 @@ def betas() -> str:
         known = [arm for arm in arms if arm is not None]
         cells = [_cell(arm, None, f"test_{metric}", factor) for arm in known]
         (words,) = [c for c in compare_all(known, known[1], f"test_{metric}") if c]
-        low, high = words.difference.spread.low, words.difference.spread.high
+        low, high = words.spread.low, words.spread.high
         ends = f"[{factor * low:+.2g}, {factor * high:+.2g}]".replace("-", "−")
         rows.append([heading, *cells, f"{ends}: {words.words}"])
     head = ["", *(f"β2 = {beta2}" for beta2 in BETA2)]
@@ -164,10 +164,10 @@ def rooms() -> str:
         for metric in ("mean_return", "train_return", "test_return"):
             seen = over_seeds(arm, metric)
             row.append(f"{seen.mean:.3f} ± {seen.std:.3f}" if seen.n else "–")
-        if found is None or found.difference.spread.n < 2:
+        if found is None or found.spread.n < 2:
             rows.append([*row, "–"])
             continue
-        seen = found.difference.spread
+        seen = found.spread
         ends = f"{seen.low:+.3f}, {seen.high:+.3f}".replace("-", "−")
         rows.append([*row, f"[{ends}]: {found.words}"])
     head = ["", "finished", "all episodes", "last 100 steps", "greedy, test"]

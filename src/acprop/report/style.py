@@ -15,6 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import SymmetricalLogLocator
 from numpy.typing import NDArray
 
+from acprop.report.metrics import is_higher_better
+
 Floats = NDArray[np.float64]
 
 DPI = 150
@@ -130,6 +132,19 @@ def legend_below(figure: Figure, handles: Sequence[Artist]) -> None:
     fit = len(handles) if sum(widths) <= room else max(1, int(room / max(widths)))
     columns = ceil(len(handles) / ceil(len(handles) / fit))
     figure.legend(handles=handles, loc="outside lower center", ncols=columns)
+
+
+def draw_failed(
+    ax: Axes, x: Sequence[float], metric: str, *, row: int = 0, color: str
+) -> None:
+    """A cross at the worse edge for each run that failed; row: away from the edge."""
+    if not x:
+        return
+    inside = 0.06 * row
+    edge = inside if is_higher_better(metric) else 1 - inside
+    marks = ax.scatter(x, [edge] * len(x), s=55, marker="X", clip_on=False, zorder=5)
+    marks.set(facecolor=color, edgecolor=PAPER, linewidth=0.6)
+    marks.set_transform(ax.get_xaxis_transform())
 
 
 def plain(text: str) -> str:
