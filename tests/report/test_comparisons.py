@@ -86,7 +86,7 @@ def test_what_one_comparison_shows_a_family_may_not():
 
 
 def test_fewer_than_five_seeds_call_nobody_better():
-    """Four seeds, each 0.1 apart: the interval and p are clear, and it does not count."""
+    """Four seeds, each 0.1 apart: interval and p are clear, and do not count."""
     shift = 0.1 + 0.001 * np.arange(5)
     for n, expected in (
         (4, "no difference shown: fewer than 5 seeds"),

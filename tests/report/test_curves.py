@@ -28,20 +28,27 @@ def test_epochs_are_whole_numbers():
         x = range(1, last + 1)
         ax = figure([curves([("adam", x, x)])]).axes[0]
         ticks = ax.get_xticks()
-        assert len(ticks) and all(float(tick).is_integer() for tick in ticks)
+        assert len(ticks) > 0
+        assert all(float(tick).is_integer() for tick in ticks)
     ticks = figure([curves([("adam", (0, 0.5), (1, 2))])]).axes[0].get_xticks()
     assert not all(float(tick).is_integer() for tick in ticks)
 
 
 def test_a_run_that_failed_is_a_cross_at_the_worse_edge():
-    failed = Line("sgd", (1.0, 2.0), (0.3, 0.4), dots=((2.0, 0.4), (1.0, math.nan)))
+    """Also at a place where nothing else is, and it stretches no other axis."""
+    failed = Line("sgd", (1.0, 2.0), (0.3, 0.4), dots=((2.0, 0.4), (9.0, math.nan)))
     for label, edge in (("test accuracy, %", 0.0), ("test loss", 1.0)):
         record = Curves("vgg", "VGG", "epoch", label, (failed,))
         assert math.isnan(from_json(to_json(record)).lines[0].dots[1][1])
         fig = figure([record])
-        dots, crosses = fig.axes[0].collections
-        assert dots.get_offsets().tolist() == [[2.0, 0.4]]
-        assert crosses.get_offsets().tolist() == [[1.0, edge]]
+        (ax,) = fig.axes
+        assert ax.collections[0].get_offsets().tolist() == [[2.0, 0.4]]
+        crosses = ax.lines[-1]
+        assert crosses.get_xydata().tolist() == [[9.0, edge]]
+        place = crosses.get_transform().transform((9.0, edge))
+        assert place[1] == ax.transAxes.transform((0, edge))[1]
+        assert ax.get_xlim()[1] > 9
+        assert ax.get_ylim()[0] > 0.2
         (legend,) = fig.legends
         assert "a run that failed" in [t.get_text() for t in legend.get_texts()]
 

@@ -117,8 +117,8 @@ def test_runs_of_code_that_no_commit_holds_are_marked_and_counted():
     ]
     acprop, adam = arms_of(runs)
     assert unclean(runs) == (
-        "† Of 6 runs, 2 with changes that were not committed and 1 of no commit: "
-        "no commit holds their code."
+        "† Code that no commit holds: 2 with changes not committed, 1 with no commit "
+        "known, of 6 runs."
     )
     assert (acprop.mark, adam.mark) == ("†", "†")
     assert unclean(RUNS) == arms_of(RUNS)[0].mark == ""

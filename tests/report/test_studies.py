@@ -56,13 +56,18 @@ def test_sensitivity_is_the_end_over_an_axis_with_each_seed_a_dot():
 def test_two_places_are_no_curve():
     runs = [run(lr=lr) for lr in (0.1, 0.2)]
     assert sensitivity_curves(gather(study(runs, axes=["lr"]), runs)) == []
+    one_each = [
+        run(o, lr=lr) for o, lr in (("adam", 0.1), ("sgd", 0.2), ("acprop", 0.3))
+    ]
+    assert sensitivity_curves(gather(study(one_each, axes=["lr"]), one_each)) == []
 
 
 # Which lines once were one: of which study, over what.
 METHODS = {
     "default/gpt-bytes": ("lr", [("acprop", {}), ("acprop", {"convention": "authors"}),
                                  ("nadam", {}), ("nadam", {"momentum_decay": 0.0})]),
-    "vision/vgg-beta1": ("beta1", [("acprop", {}), ("acprop", {"convention": "authors"})]),
+    "vision/vgg-beta1": ("beta1", [("acprop", {}),
+                                   ("acprop", {"convention": "authors"})]),
 }  # fmt: skip
 
 

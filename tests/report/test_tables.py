@@ -61,8 +61,8 @@ def test_a_table_and_its_sentence_mark_runs_that_no_commit_holds():
     found = gather(study(runs), runs)
     table = study_table(found)
     assert [row[1] for row in table.rows] == ["5", "5†", "5†"]
-    assert table.note.startswith(
-        "† Of 15 runs, 5 with changes that were not committed and 5 of no commit"
+    assert table.note.endswith(
+        ": 5 with changes not committed, 5 with no commit known, of 15 runs."
     )
     assert study_sentence(found).endswith(table.note)
     assert study_table(gather(study(COMPARED), COMPARED)).note == ""

@@ -55,7 +55,8 @@ def draw_curves(records: Sequence[Curves], title: str | None) -> Figure:
     for ax, record in zip(axes, records, strict=True):
         _draw_panel(ax, record, looks)
         if not is_shared:
-            once = list({x.get_label(): x for x in ax.lines}.values())
+            named = [x for x in ax.lines if not str(x.get_label()).startswith("_")]
+            once = list({x.get_label(): x for x in named}.values())
             _legend_under(ax, [*once, *_band_handles([record])])
     if is_shared:
         handles = [Line2D([], [], label=plain(n), **looks[n]) for n in labels]  # pyright: ignore[reportArgumentType]

@@ -146,7 +146,7 @@ def _policy(script: str, style: str) -> str:
 def _colours() -> str:
     """One colour and one dash for each optimizer, also on a dark page; of areas too."""
     light = [f":root {{ --converges: {CONVERGES}; --diverges: {DIVERGES}; }}"]
-    dark: list[str] = []
+    dark = [f"  :root {{ --diverges: {for_dark(DIVERGES)}; }}"]
     for i, name in enumerate(METHODS):
         colour, dash = OPTIMIZERS[name][1], DASHES[i % len(DASHES)]
         light.append(f".c-{name} {{ --c: {colour}; --dash: {dash}; }}")

@@ -140,12 +140,10 @@ def unclean(runs: Sequence[RunRecord]) -> str:
     """The footnote on runs whose code no commit holds; empty if there is none."""
     dirty = sum(run.commit.endswith("-dirty") for run in runs)
     none = sum(not run.commit for run in runs)
-    counts = [(dirty, "with changes that were not committed"), (none, "of no commit")]
+    counts = [(dirty, "with changes not committed"), (none, "with no commit known")]
     parts = [f"{n} {what}" for n, what in counts if n]
-    if not parts:
-        return ""
-    words = " and ".join(parts)
-    return f"{UNCLEAN} Of {len(runs)} runs, {words}: no commit holds their code."
+    words = f"{', '.join(parts)}, of {len(runs)} runs"
+    return f"{UNCLEAN} Code that no commit holds: {words}." if parts else ""
 
 
 def value_of(run: RunRecord, metric: str) -> float:

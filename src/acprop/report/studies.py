@@ -161,10 +161,14 @@ def sensitivity_curves(found: StudyRuns) -> list[Curves]:
     made: list[Curves] = []
     for axis in study.axes if metric else ():
         arms = [arm for arm in found.arms if _is_number(arm.known.get(axis))]
-        shown = shown_arms(arms, [axis])
-        if len({arm.known[axis] for arm in shown}) > 2:
+        if arms:
+            shown = shown_arms(arms, [axis])
             made.append(_sensitivity(study, metric, axis, shown))
-    return [panel for panel in made if _finite_values(panel)]
+    return [
+        panel
+        for panel in made
+        if _finite_values(panel) and any(len(line.x) > 2 for line in panel.lines)
+    ]
 
 
 def _sensitivity(
