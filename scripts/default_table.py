@@ -8,7 +8,7 @@ verdicts and betas (the same), hazards (results/guard/ablation.json), tuned
 (results/vision), rooms (results/rl), gans (results/gan), translations (results/nmt),
 small or codes (results/small-state). Who is better is decided by
 `acprop.report.comparisons` alone, as docs/protocol.md has it; a † is explained below
-its table.
+its table. One long file, so that one command checks every number of the pages.
 """
 
 import argparse
