@@ -115,7 +115,11 @@ def _kernel(name: str, value: Any) -> bool | None:
 
 def _seed(name: str, value: Any) -> int | None:
     value = _python(value)
-    return None if value is None else checks.whole(name, value, least=0)
+    if value is not None and checks.whole(name, value, least=0) >= 2**32:
+        raise ValueError(
+            f"{name} must be below 2**32, got {value}; take a smaller seed"
+        )
+    return value
 
 
 def _of_rule(_: str, value: Any) -> Any:
