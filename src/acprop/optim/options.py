@@ -244,7 +244,7 @@ class Options:
     stochastic_rounding: int | None = option(
         None,
         _seed,
-        "a seed: round bfloat16 parameters at random, up or down so that it is right "
+        "a seed below 2**32: round bfloat16 parameters at random, so that it is right "
         "on average, and keep no compensation; needs kahan=False. None does not.",
     )
     small_state: bool = option(
