@@ -281,7 +281,9 @@ class FamilyOptimizer(Optimizer):
                 loss = closure()
         if torch.compiler.is_compiling():
             if any(group["error_if_nonfinite"] for group in self.param_groups):
-                torch.compiler.disable(self._check_gradients)()  # breaks the graph
+                # A look at values breaks the graph.
+                check: Any = torch.compiler.disable(self._check_gradients)  # pyright: ignore[reportUnknownMemberType]
+                check()
             for group in self.param_groups:
                 h = step_options_of(group)
                 for kernel, items in share_out(group, self._items(group), h):

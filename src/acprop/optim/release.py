@@ -20,7 +20,7 @@ class ReleasedGradients:
         self._register()
         self._end = optimizer.register_step_post_hook(self._next)
 
-    def _params(self) -> Iterator[Tensor]:
+    def _params(self) -> Iterator[Any]:
         return (p for group in self._optimizer.param_groups for p in group["params"])
 
     def _register(self) -> None:
