@@ -316,14 +316,6 @@ class FamilyOptimizer(Optimizer):
 
         return run
 
-    def place_of(self, param: Tensor) -> tuple[int, int] | None:
-        """The numbers of its group and of the parameter in it, if it is in any."""
-        for i, group in enumerate(self.param_groups):
-            ids = list(map(id, group["params"]))
-            if id(param) in ids:
-                return i, ids.index(id(param))
-        return None
-
     @torch.no_grad()
     def step_one(self, i: int, j: int, *, n_before: int) -> None:
         """Step parameter j of group i alone; what `release_gradients` calls.

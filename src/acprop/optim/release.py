@@ -16,6 +16,7 @@ class ReleasedGradients:
         self._optimizer = optimizer
         self._stepped: set[int] = set()
         self._hooks: dict[Tensor, Any] = {}
+        self._places: dict[int, tuple[int, int]] = {}
         _check_ranks(self._params())
         self._register()
         self._end = optimizer.register_step_post_hook(self._next)
@@ -30,6 +31,22 @@ class ReleasedGradients:
                 hook = param.register_post_accumulate_grad_hook(self._take)
                 self._hooks[param] = hook
 
+    def _place(self, param: Tensor) -> tuple[int, int] | None:
+        """The numbers of its group and of the parameter in it, if it is in any.
+
+        They are looked up again when groups or parameters have changed places.
+        """
+        groups = self._optimizer.param_groups
+        i, j = self._places.get(id(param), (len(groups), 0))
+        if any(p is param for g in groups[i : i + 1] for p in g["params"][j : j + 1]):
+            return i, j
+        self._places = {
+            id(p): (i, j)
+            for i, group in enumerate(groups)
+            for j, p in enumerate(group["params"])
+        }
+        return self._places.get(id(param))
+
     def _take(self, param: Tensor) -> None:
         _check_ranks([param])
         if id(param) in self._stepped:
@@ -38,7 +55,7 @@ class ReleasedGradients:
                 "opt.step() must be called after every backward pass, got a second "
                 "pass; released gradients cannot be accumulated"
             )
-        if (place := self._optimizer.place_of(param)) is None:
+        if (place := self._place(param)) is None:
             return  # its group was deleted
         try:
             self._optimizer.step_one(*place, n_before=len(self._stepped))
