@@ -85,7 +85,7 @@ def run(
         ranks.wait()
         stopping = stack.enter_context(noted())
         session = task.begin(spec.seed, optimizer)
-        progress = _restore(folder, session) if resume else Progress()
+        progress = _restore(folder, session, spec) if resume else Progress()
         if ranks.is_first() and progress.step:
             folder.reopen(progress.step)
         elif ranks.is_first():
@@ -132,12 +132,30 @@ def _check_beginning(folder: RunFolder, *, resume: bool) -> None:
         )
 
 
-def _restore(folder: RunFolder, session: Session) -> Progress:
-    saved = folder.load()
+def _restore(folder: RunFolder, session: Session, spec: RunSpec) -> Progress:
+    saved = folder.load(lambda found: _progress(found, session, spec))
     if saved is None:
         return Progress()
     session.load_state_dict(saved["session"])
-    return Progress(**saved["progress"])
+    return _progress(saved, session, spec)
+
+
+def _progress(saved: Plain, session: Session, spec: RunSpec) -> Progress:
+    """How far a checkpoint is; ValueError if this run cannot have come there."""
+    per_epoch = session.steps_per_epoch
+    try:
+        progress = Progress(**saved["progress"])
+        n_epochs = len(progress.history)
+        is_ours = 0 <= progress.step <= per_epoch * spec.epochs and "session" in saved
+        is_ours = is_ours and n_epochs == progress.step // per_epoch
+    except (KeyError, TypeError):
+        raise ValueError(f"a table of {', '.join(map(str, saved))}") from None
+    if not is_ours:
+        raise ValueError(
+            f"step {progress.step} after {n_epochs} epochs, where {spec.epochs} epochs "
+            f"of {per_epoch} steps are all"
+        )
+    return progress
 
 
 def digest(state: Any) -> str:
