@@ -16,10 +16,11 @@ from typing import Any, Protocol, cast
 import torch
 
 from acprop import checks, ranks
+from acprop.bench.conditions import machine
 from acprop.bench.schedules import schedule
 from acprop.bench.signals import noted
 from acprop.bench.spec import RunSpec
-from acprop.bench.store import RunFolder, commit, machine
+from acprop.bench.store import RunFolder, commit
 from acprop.plain import Plain
 from acprop.records import RunStatus
 from acprop.tasks.task import HasArtifacts, OptimizerFactory, Session, Task
@@ -65,15 +66,18 @@ def run(
     checkpoint_seconds: float = 60.0,
     time_limit: float = math.inf,
     until_epoch: int | None = None,
+    device: str = "cpu",
     about: Plain | None = None,
 ) -> RunStatus:
     """Train until the end, a divergence, the time limit, or a signal to stop.
 
-    An error is recorded and raised again.
+    An error is recorded and raised again. With as many threads as torch has now: the
+    caller decides, with `conditions.threads`.
 
     Args:
         until_epoch: pause after this epoch, as interrupted; a later call continues.
             Schedules keep the length that the spec says.
+        device: where the task trains; run.json says it.
         about: what else run.json should say, such as where the data came from.
     """
     if until_epoch is not None:
@@ -87,10 +91,11 @@ def run(
         session = task.begin(spec.seed, optimizer)
         progress = _restore(folder, session, spec) if resume else Progress()
         if ranks.is_first() and progress.step:
-            folder.reopen(progress.step)
+            folder.reopen(progress.step, machine(device))
         elif ranks.is_first():
             folder.forget()
-            folder.begin(spec, commit=commit(), machine=machine(), **(about or {}))
+            here = {"commit": commit(), "machine": machine(device)}
+            folder.begin(spec, **here, **(about or {}))
         loop = _Loop(
             spec, folder, session, progress, watcher or Nobody(), checkpoint_seconds
         )

@@ -14,7 +14,6 @@ import io
 import json
 import logging
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -26,6 +25,7 @@ from typing import Any
 
 from acprop import files
 from acprop.bench import leases, locks
+from acprop.bench.conditions import conditions, in_words, machine, ran_under
 from acprop.bench.spec import RunSpec, from_plain
 from acprop.plain import Plain, jsonable, to_line
 from acprop.records import Ruleset, RunRecord, RunStatus
@@ -128,10 +128,19 @@ class RunFolder:
         if status.is_result:
             leases.clear(self.path)
 
-    def reopen(self, step: int) -> None:
+    def reopen(self, step: int, machine: Plain) -> None:
         """Write down that it continues: how it ended before is no longer true."""
         known = self.read()
-        attempt = _attempt(step)
+        before, now = ran_under(known), conditions(machine)
+        if before != [now]:
+            _log.warning(
+                "run %s goes on under %s; it came here under %s; its last bits may "
+                "differ from those of a run under either alone",
+                self.path.name,
+                in_words(now),
+                in_words(*before),
+            )
+        attempt = {**_attempt(step), "under": now}
         if self._passed_over:
             attempt["passed_over"] = self._passed_over
         attempts = [*known.get("attempts", []), attempt]
@@ -309,7 +318,7 @@ class RunFolder:
                 entry.get("wall_seconds", 0.0) or 0.0 for entry in history
             ),
             commit=known.get("commit", ""),
-            machine=known.get("machine", {}),
+            machine={**known.get("machine", {}), "ran_under": ran_under(known)},
             data=known.get("data", {}),
             message=known.get("message", ""),
             artifacts=self.artifacts(),
@@ -392,17 +401,3 @@ def commit() -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return said.stdout.strip() if said.returncode == 0 else ""
-
-
-def machine() -> Plain:
-    """What a reader needs to judge a wall time."""
-    import torch
-
-    return {
-        "system": platform.system(),
-        "processor": platform.machine(),
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-    }
