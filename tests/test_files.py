@@ -51,7 +51,7 @@ def test_a_folder_cannot_be_where_a_file_is(tmp_path):
 def test_what_is_sealed_comes_back_and_any_flipped_bit_is_noticed(tmp_path):
     """Inside the content or the seal; also a file cut short, and an empty one."""
     path = tmp_path / "a"
-    files.write(path, files.seal(b"content"))
+    files.write(path, b"content" + files.seal(b"content"))
     assert files.read_sealed(path) == b"content"
     whole = path.read_bytes()
     flipped = [

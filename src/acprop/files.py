@@ -45,26 +45,28 @@ def check_folder(name: str, path: Path) -> None:
             raise ValueError(f"{name} must be a folder, got the file {part}")
 
 
-def write(path: Path, content: str | bytes, *, older: Path | None = None) -> None:
+def write(
+    path: Path, content: str | bytes | memoryview, *, older: Path | None = None
+) -> None:
     """Write a whole file, text in UTF-8. older: where what was there is kept."""
     with replacing(path, older) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
-def seal(content: bytes) -> bytes:
-    """The content, and its SHA-256 at the end.
+def seal(content: bytes | memoryview) -> bytes:
+    """What a file of this content ends with: its SHA-256.
 
-    In one file: no kill can part them, and torch and zip ignore what follows theirs.
+    In the same file: no kill can part them, and torch ignores what follows.
     """
-    return content + _MARK + hashlib.sha256(content).hexdigest().encode() + b"\n"
+    return _MARK + hashlib.sha256(content).hexdigest().encode() + b"\n"
 
 
 def read_sealed(path: Path) -> bytes:
-    """The content of a sealed file; ValueError if it is not what was written."""
+    """The content before the seal; ValueError if it is not what was written."""
     whole = path.read_bytes()
     content, end = whole[:-_SEAL], whole[-_SEAL:]
     if not end.startswith(_MARK):
         raise UnsealedError(f"{path} must end with the SHA-256 of the rest, got none")
-    if whole != seal(content):
+    if end != seal(content):
         raise ValueError(f"{path} must end with the SHA-256 of the rest, got another")
     return content

@@ -210,9 +210,10 @@ class RunFolder:
         self._check()
         content = io.BytesIO()
         torch.save(state, content)
-        self._write_checkpoint(files.seal(content.getvalue()))
+        content.write(files.seal(content.getbuffer()))
+        self._write_checkpoint(content.getbuffer())
 
-    def _write_checkpoint(self, content: bytes) -> None:
+    def _write_checkpoint(self, content: bytes | memoryview) -> None:
         older = None if self._passed_over else self.path / OLDER
         files.write(self.path / CHECKPOINT, content, older=older)
         self._passed_over = []

@@ -68,7 +68,8 @@ def real_gaussian(features: Features, images: Tensor) -> Gaussian:
     try:
         content = io.BytesIO()
         torch.save({"of": of, "mean": made.mean, "root": made.root}, content)
-        files.write(path, files.seal(content.getvalue()))
+        content.write(files.seal(content.getbuffer()))
+        files.write(path, content.getbuffer())
     except OSError:
         pass  # a cache that cannot be written: the next run computes them again
     return made

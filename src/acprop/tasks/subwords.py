@@ -96,5 +96,5 @@ def learnt(sentences: Sequence[str], n_symbols: int) -> Subwords:
             _log.warning("%s; these subwords are learnt again", error)
     model = learn(sentences, n_symbols)
     with suppress(OSError):  # where nothing can be kept, the next run learns it again
-        files.write(path, files.seal(model))
+        files.write(path, model + files.seal(model))
     return Subwords(model)
