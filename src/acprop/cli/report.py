@@ -43,6 +43,10 @@ def build(
             f"{len(content.studies)} studies"
         )
         typer.echo(f"the page: {result.page.resolve().as_uri()}")
+        for problem in content.problems:
+            typer.echo(f"not shown: {problem}", err=True)
+        if result.n_unread:
+            raise typer.Exit(1)
 
 
 @app.command()
