@@ -71,11 +71,11 @@ def truncate(path):
 
 def test_a_truncated_run_is_named_and_neither_changed_nor_run_again(tmp_path, done):
     left = truncate(done.path / "run.json")
-    with pytest.raises(DamagedError, match=r"run.json must be a whole file of JSON"):
+    with pytest.raises(DamagedError, match=r"run.json: it is cut off or no JSON"):
         done.status()
     (outcome,) = execute([SPEC], tmp_path)
     assert outcome.status == "error"
-    assert "move it away and run again" in outcome.message
+    assert "move the folder away and run it again" in outcome.message
     assert (done.path / "run.json").read_bytes() == left
     assert index.read(tmp_path)[SPEC.id].damage == outcome.message
 
@@ -86,7 +86,7 @@ def test_truncated_metrics_are_named_with_their_line(tmp_path, done):
     made = collect([planned], [outcome], tmp_path, study="s", scale="smoke")
     assert made.records == []
     (line,) = made.complaints
-    assert "metrics.jsonl, line 2 must be a whole line of JSON" in line
+    assert "metrics.jsonl, line 2: it is cut off or no JSON" in line
     assert made.missing == [line]
     assert (done.path / "metrics.jsonl").read_bytes() == left
 
@@ -145,6 +145,6 @@ def test_the_status_is_known_without_torch(tmp_path, done):
         "rosters.write(root, Roster('s', 'smoke', 'paper', 1.0, asked));"
         "found = study_status('s', 'smoke', 'paper', root);"
         "assert found.total('done') == 1, found;"
-        "assert 'torch' not in sys.modules and 'pydantic' not in sys.modules"
+        "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -56,7 +56,8 @@ def test_in_a_folder_other_json_lines_are_passed_over(tmp_path):
 def test_runs_without_their_study_are_named_with_the_command_to_use(tmp_path):
     write(tmp_path / "a.jsonl", [run()])
     (problem,) = collect([tmp_path]).problems
-    assert re.match(r"1 runs of vgg at scale smoke, .* acprop bench study", problem)
+    expected = r"a.jsonl, line 1: 1 runs of vgg at scale smoke, .* acprop bench study"
+    assert re.match(expected, problem)
 
 
 @pytest.mark.parametrize(
@@ -68,10 +69,13 @@ def test_runs_without_their_study_are_named_with_the_command_to_use(tmp_path):
             "schema must be 1 or 2, got 99; a newer acprop wrote this",
         ),
         (b'{"record": "dream", "schema": 2}', "record must be one of region"),
-        (b'{"record": "run", "schema": 2}', "a run must have run, study"),
-        (to_json(run("sgd")).replace("done", "won").encode(), "'won' is not a valid"),
+        (b'{"record": "run", "schema": 2}', "run must be there, got none; study"),
+        (
+            to_json(run("sgd")).replace("done", "won").encode(),
+            "status must be 'done', 'diverged', 'timeout'",
+        ),
         (b"\xff\xfe", "it is cut off or no JSON"),
-        (b'["a list"]', "record must be one of region"),
+        (b'["a list"]', "it must be an object, got ['a list']"),
     ],
     ids=["cut off", "schema", "kind", "fields", "status", "bytes", "a list"],
 )
@@ -90,7 +94,7 @@ def test_a_file_whose_first_line_is_lost_is_not_passed_over(tmp_path):
     (tmp_path / "a.jsonl").write_text("\n".join(lines), "utf-8")
     problems = collect([tmp_path]).problems
     assert len(problems) == 2  # the line, and runs without a study
-    assert problems[0] == "a.jsonl, line 1: it is cut off or no JSON"
+    assert problems[0].startswith("a.jsonl, line 1: it is cut off or no JSON")
 
 
 @pytest.mark.parametrize("name", ["", "nowhere.jsonl", "empty"])
