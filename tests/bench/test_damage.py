@@ -1,17 +1,21 @@
 """Stores that are newer, damaged or full: a named error, and nothing is lost."""
 
 import json
+import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
-from acprop.bench import index
+from acprop.bench import index, rosters
 from acprop.bench.engines import Job
 from acprop.bench.engines.work import work
 from acprop.bench.execute import Outcome, collect, execute
+from acprop.bench.rosters import Roster
 from acprop.bench.spec import RunSpec
+from acprop.bench.status import status_of
 from acprop.bench.store import DamagedError, Store
 from acprop.bench.studies import PlannedRun
 from acprop.cli.app import app
@@ -96,6 +100,61 @@ def test_a_truncated_checkpoint_is_named(done):
     truncate(done.path / "checkpoint.pt")
     with pytest.raises(DamagedError, match=r"checkpoint.pt must be a whole checkpoint"):
         done.load()
+
+
+SHAPES = [
+    ("run.json", "[]", "run.json: it must be an object, got "),
+    ("run.json", '{"status": "interrupted"}', "run.json: spec must be there, got none"),
+    ("run.json", '{"spec": 1, "status": "done"}', "run.json: spec must be"),
+    ("run.json", "[" * 200_000, r"no JSON \(recursion limit exceeded"),
+    ("run.json", {"status": ["done"]}, "run.json: status.* must be"),
+    ("run.json", {"final": None}, "run.json: final must be an object, got None"),
+    ("run.json", {"message": 1}, "run.json: message must be a valid string, got 1"),
+    ("run.json", {"attempts": 3}, "run.json: attempts must be a valid array, got 3"),
+    ("run.json", {"spec": {**SPEC.plain(), "epochs": 0}}, "epochs must be 1 or more"),
+    ("run.json", {"spec": {**SPEC.plain(), "settings": []}}, "settings must be an obj"),
+    ("run.json", {"spec": {**SPEC.plain(), "settings": {"a": 10**400}}}, "finite JSON"),
+    ("metrics.jsonl", '{"epoch": 1}\n7', "metrics.jsonl, line 2: it must be an object"),
+    (
+        "metrics.jsonl",
+        '{"wall_seconds": "1"}',
+        "line 1: wall_seconds.* must be a valid",
+    ),
+    ("metrics.jsonl", '{"wall_seconds": 1e999}', "wall_seconds.* must be a finite"),
+    ("metrics.jsonl", "\xff", "metrics.jsonl, line 1: it is cut off or no JSON"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "why"), SHAPES)
+def test_a_file_of_another_shape_is_named_and_the_rest_of_the_store_is_known(
+    name, text, why, tmp_path, done
+):
+    """Valid JSON is not yet what was written."""
+    path = done.path / name
+    if isinstance(text, dict):
+        text = json.dumps({**json.loads(path.read_text("utf-8")), **text})
+    path.write_text(text, "latin-1")
+    left = path.read_bytes()
+    other = replace(SPEC, seed=1)
+    Store(tmp_path).folder(other).begin(other)
+    roster = Roster("s", "smoke", "paper", 1.0, rosters.asked([SPEC, other]))
+    found = status_of(roster, tmp_path)
+    assert (found.total("error"), found.total("paused")) == (1, 1)
+    (trouble,) = found.troubles
+    assert re.search(why, trouble)
+    with pytest.raises(DamagedError, match=why):
+        done.record(study="s", scale="smoke")
+    assert path.read_bytes() == left
+
+
+def test_a_run_whose_spec_is_lost_is_not_trained(tmp_path, done):
+    """It would train to the end, and then fail."""
+    known = json.loads((done.path / "run.json").read_text("utf-8"))
+    del known["spec"]
+    (done.path / "run.json").write_text(json.dumps({**known, "status": "interrupted"}))
+    (outcome,) = execute([SPEC], tmp_path)  # before its data are looked for
+    assert outcome.status == "error"
+    assert "run.json: spec must be there, got none; move the folder" in outcome.message
 
 
 @pytest.fixture

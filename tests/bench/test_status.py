@@ -80,7 +80,11 @@ def test_the_index_can_be_deleted_damaged_or_stale(tmp_path):
         SPECS[1].id: "interrupted",
     }
     path = tmp_path / index.INDEX
-    for text in (None, "", '{"run": 1', '{"run": "x", "marks": [], "colour": 1}\n'):
+    good = path.read_text()
+    for text in (
+        None, "", '{"run": 1', '{"run": "x", "marks": [], "colour": 1}\n', "[]", "7",
+        "[" * 200_000, good.replace("done", "won"), good.replace("8.0", "NaN"),
+    ):  # fmt: skip
         path.unlink() if text is None else path.write_text(text)
         assert index.read(tmp_path) == first
     finish(tmp_path, SPECS[1], "diverged")

@@ -54,12 +54,13 @@ def load(
     """
     try:
         text = path.read_text("utf-8")
-        made = kind(**tomllib.loads(text))
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ValueError(
-            f"{name} must be a valid {what} in UTF-8, got {error} (line {line})"
+            f"{name} must be in UTF-8, got another byte: line {line}: {error}"
         ) from error
+    try:
+        made = kind(**tomllib.loads(text))
     except (tomllib.TOMLDecodeError, RecursionError) as error:  # says its line itself
         raise ValueError(f"{name} must be a valid {what}, got {error}") from error
     except ValidationError as error:

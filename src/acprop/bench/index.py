@@ -10,7 +10,7 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, FiniteFloat
 
 from acprop import files
 from acprop.bench.store import DamagedError, RunFolder, Store, status_of
@@ -35,7 +35,7 @@ class Row:
     optimizer: str = ""
     seed: int = 0
     epochs: int = 0
-    wall_seconds: float = 0.0
+    wall_seconds: FiniteFloat = 0.0
     message: str = ""
     damage: str = ""
 

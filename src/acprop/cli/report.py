@@ -44,7 +44,8 @@ def build(
         )
         typer.echo(f"the page: {result.page.resolve().as_uri()}")
         for problem in content.problems:
-            typer.echo(f"not shown: {problem}", err=True)
+            line = "".join(c if c.isprintable() else " " for c in problem)
+            typer.echo(f"not shown: {line}", err=True)
         if result.n_unread:
             raise typer.Exit(1)
 

@@ -26,8 +26,9 @@ from acprop.records import (
 
 ARTIFACTS = "artifacts"  # the folder beside a file of records
 StudyKey = tuple[str, str, str]  # name, scale and ruleset
-# Of each file what it is called and its records, each with its place: file and line.
-Contents = list[tuple[str, list[tuple[str, Record]]]]
+# A record and its place, file and line; None could not be read.
+Placed = tuple[str, Record | None]
+Contents = list[tuple[str, list[Placed]]]  # the name of each file, and what is in it
 
 
 @dataclass(slots=True)
@@ -72,25 +73,24 @@ def collect(paths: Sequence[Path]) -> Collected:
     return found
 
 
-def _read(path: Path, name: str, found: Collected) -> list[tuple[str, Record]]:
-    """Every line that is a record; of the others, where and why not."""
-    records: list[tuple[str, Record]] = []
+def _read(path: Path, name: str, found: Collected) -> list[Placed]:
+    """Every line; of those that are no records, why not."""
+    records: list[Placed] = []
     lines = path.read_bytes().splitlines()
     for number, line in enumerate(lines, 1):
         place = f"{name}, line {number}"
         try:
             records.append((place, from_json(line)))
         except ValueError as error:
+            records.append((place, None))
             found.problems.append(f"{place}: {error}")
     if not lines:
         found.problems.append(f"{name}: no record in it")
-    found.n_unread += not records
+    found.n_unread += all(record is None for _, record in records)
     return records
 
 
-def _add_artifacts(
-    found: Collected, path: Path, records: list[tuple[str, Record]]
-) -> None:
+def _add_artifacts(found: Collected, path: Path, records: list[Placed]) -> None:
     """Beside the file that has the run; a link to elsewhere is named."""
     for place, record in records:
         if isinstance(record, RunRecord) and record.artifacts:
@@ -153,20 +153,25 @@ def _add_figures(found: Collected, contents: Contents) -> None:
     known: dict[str, tuple[FigureRecord, list[Drawing]]] = {}
     for _, records in contents:
         about: FigureRecord | None = None
+        is_lost = False  # after a line that may have begun another figure
         for place, record in records:
             if isinstance(record, FigureRecord):
-                about = record
+                about, is_lost = record, False
                 known[about.name] = about, []
                 found.figure_places[about.name] = [place]
-            elif about is not None and isinstance(
-                record, Region | Boundary | Curves | Surface | Bars
-            ):
-                known[about.name][1].append(record)
-                found.figure_places[about.name].append(place)
+            elif record is None:
+                about, is_lost = None, is_lost or about is not None
+            elif isinstance(record, Region | Boundary | Curves | Surface | Bars):
+                if about is not None:
+                    known[about.name][1].append(record)
+                    found.figure_places[about.name].append(place)
+                elif is_lost:
+                    why = "a line before it, perhaps its figure, could not be read"
+                    found.problems.append(f"{place}: {why}")
     found.figures = list(known.values())
 
 
-def _add_studies(found: Collected, records: Sequence[tuple[str, Record]]) -> None:
+def _add_studies(found: Collected, records: Sequence[Placed]) -> None:
     studies: dict[StudyKey, list[StudyRecord]] = {}
     runs: dict[StudyKey, list[RunRecord]] = {}
     names: dict[str, StudyKey] = {}

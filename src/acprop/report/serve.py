@@ -25,6 +25,7 @@ class PageServer(ThreadingHTTPServer):
     """Serves one folder; port 0 takes any that is free. A context manager."""
 
     daemon_threads = True
+    request_queue_size = N_THREADS
 
     def __init__(self, folder: Path, port: int) -> None:
         self._free = BoundedSemaphore(N_THREADS)

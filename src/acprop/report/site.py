@@ -48,7 +48,6 @@ from acprop.report.style import OPTIMIZERS, display, for_dark, optimizer_of
 
 __all__ = ["Content", "write_site"]
 
-PICTURES = ("svg", "png")
 Given = tuple[StudyRecord, Sequence[RunRecord]]
 Each = Callable[[PrepareStudy, Sequence[Given]], Iterable[StudyPage]]
 
@@ -246,13 +245,10 @@ def _profiles(out: Path, studies: Sequence[StudyPage]) -> list[Profile]:
     made: list[Profile] = []
     for curves in study_profiles(s.found for s in studies if s.found is not None):
         key = files.key_of(curves.name)
-        records, path = (
-            files.below(out, "studies", f"{key}.{end}") for end in ("jsonl", "svg")
-        )
-        write(records, [curves])
-        draw_once([curves], path, title="")
-        names = (p.relative_to(out).as_posix() for p in (path, records))
-        made.append(Profile(*names, curves.title))
+        path, records = (f"studies/{key}.{end}" for end in ("svg", "jsonl"))
+        write(files.below(out, *records.split("/")), [curves])
+        draw_once([curves], files.below(out, *path.split("/")), title="")
+        made.append(Profile(path, records, curves.title))
     return made
 
 
@@ -293,16 +289,15 @@ def _about(about: Mapping[str, Any]) -> dict[str, str]:
 
 def _figure(out: Path, figure: FigureRecord) -> SiteFigure:
     """Where its files are; empty for one that is not there."""
-    pictures = [
-        files.below(out, "figures", f"{figure.name}.{form}") for form in PICTURES
-    ]
-    records = files.below(out, "figures", "records", f"{figure.name}.jsonl")
-    there = [
-        next((p.relative_to(out).as_posix() for p in paths if p.is_file()), "")
-        for paths in (pictures, [records])
-    ]
+
+    def there(*names: str) -> str:
+        return "/".join(names) if files.below(out, *names).is_file() else ""
+
+    picture = there("figures", f"{figure.name}.svg")
+    picture = picture or there("figures", f"{figure.name}.png")
+    records = there("figures", "records", f"{figure.name}.jsonl")
     places = tuple(entry.label for entry in entries() if figure.name in entry.figures)
-    return SiteFigure(figure, *there, places)
+    return SiteFigure(figure, picture, records, places)
 
 
 def _breakable(text: str) -> list[str]:

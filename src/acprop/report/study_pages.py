@@ -133,9 +133,9 @@ def prepare_study(
         return _page(out, study, runs, artifacts)
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
-    bad = (
-        {} if _trouble(study) else {r.run: t for r in runs if (t := _trouble(study, r))}
-    )
+    bad: dict[str, str] = {}
+    if not _trouble(study):
+        bad = {run.run: words for run in runs if (words := _trouble(study, run))}
     if not bad:
         place = places.get(study.key, f"study {study.name}")
         return _broken(study, f"its runs could not be shown: {why}", place)
@@ -177,6 +177,9 @@ def _told(
     """The page without its files, and what its figures will show."""
     is_paper = study.ruleset == "paper"
     found = gather(study, runs)
+    known = {run.run for run in (*found.runs, *found.trials)}
+    if strays := sorted({run.run for run in runs} - known):
+        raise ValueError(f"a run must be one of its study's, got {', '.join(strays)}")
     over = sensitivity_curves(found) if is_paper else sensitivity(found)
     table, every, more = _tables(found)
     page = StudyPage(
