@@ -131,6 +131,8 @@ def prepare_study(
     """
     try:
         return _page(out, study, runs, artifacts)
+    except OSError:  # a full disk is no fault of a record's
+        raise
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
     bad: dict[str, str] = {}

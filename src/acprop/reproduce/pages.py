@@ -89,6 +89,8 @@ class _DrawStored:
         try:
             path = files.below(self.folder, f"{name}.svg")
             draw_figure([about, *shown], path, is_titled=False)
+        except OSError:  # a full disk is no fault of a record's
+            raise
         except Exception as error:
             return f"figure {name} cannot be drawn: {type(error).__name__}: {error}"
         return ""
