@@ -16,7 +16,7 @@ FILES = {
     "other.py": "A = 1\n",
 }
 SAME = [
-    ("rule.py", "# why\ndef names():\n    'What.'\n    import acprop.late\n    return 1"),
+    ("rule.py", "# why\ndef names():\n  'What.'\n  import acprop.late\n  return 1"),
     ("late.py", '"""Its subject."""\n\nA = 1  # one\n'),
     ("native/step.c", "/* one */\nint step(void) { // still\n  return 1; }\n"),
     ("other.py", "A = 2\n"),
