@@ -6,7 +6,6 @@ failed, or that a run did; 130 that it was stopped.
 
 import codecs
 import sys
-from io import TextIOWrapper
 
 from acprop.cli import stopping
 
@@ -24,8 +23,8 @@ def main() -> None:
     """The entry point."""
     stopping.begin()
     codecs.register_error("acprop", _in_ascii)
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="acprop")
+    if reconfigure := getattr(sys.stdout, "reconfigure", None):  # else nobody reads it
+        reconfigure(errors="acprop")
     try:
         _main()
     finally:
