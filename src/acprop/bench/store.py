@@ -388,17 +388,26 @@ def status_of(known: Plain) -> RunStatus:
 
 
 @cache
-def commit() -> str:
-    """The commit of the checkout this package runs from, if it is one."""
-    here = Path(__file__).parent
-    try:
-        said = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-            cwd=here,
+def commit(package: Path = Path(__file__).parents[1]) -> str:
+    """The commit of the checkout that a package runs from, if it is one.
+
+    "-dirty" at its end: files of the package are not as the commit has them. What else
+    is changed does not count: a study that writes to results/ must not spoil the next.
+    """
+
+    def git(*words: str) -> str:
+        found = subprocess.run(
+            ["git", *words],
+            cwd=package,
             capture_output=True,
             text=True,
             timeout=10,
+            check=True,
         )
-    except (OSError, subprocess.TimeoutExpired):
+        return found.stdout.strip()
+
+    try:
+        name = git("describe", "--always", "--abbrev=12")
+        return f"{name}-dirty" if git("status", "--porcelain", ".") else name
+    except (OSError, subprocess.SubprocessError):
         return ""
-    return said.stdout.strip() if said.returncode == 0 else ""
