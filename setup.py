@@ -5,8 +5,10 @@ The library knows neither Python nor torch, so one wheel serves every version of
 it is tagged py3-none-<platform>. Without a C compiler the install goes on without it.
 """
 
+import hashlib
 import os
 import sys
+from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -18,6 +20,15 @@ SUFFIX = ".dll" if sys.platform == "win32" else ".so"
 
 class BuildLibrary(build_ext):
     """A shared library is no extension module: it has another name and no init."""
+
+    def run(self) -> None:
+        """Build it, and write its hash beside it, without which it is not loaded."""
+        super().run()
+        for extension in self.extensions:
+            library = Path(self.get_ext_fullpath(extension.name))
+            if library.exists():
+                found = hashlib.sha256(library.read_bytes()).hexdigest()
+                library.with_suffix(".sha256").write_text(found, "ascii")
 
     def get_ext_filename(self, fullname: str) -> str:
         return os.path.join(*fullname.split(".")) + SUFFIX

@@ -3,6 +3,8 @@
 import errno
 import fcntl
 import json
+import threading
+import time
 from contextlib import ExitStack
 
 import pytest
@@ -162,3 +164,34 @@ def test_how_much_is_done_can_be_seen_from_elsewhere(tmp_path, until, monkeypatc
     with folder.locked():
         folder.note(0.25)
         until(lambda: Store(tmp_path).folder(SPEC).holder().share == 0.25)
+
+
+def test_a_look_at_a_run_keeps_nobody_from_it(tmp_path):
+    """Refused were 1284 of 1500 under a tight loop of looks."""
+    folder, done = Store(tmp_path).folder(SPEC), threading.Event()
+
+    def look():
+        while not done.is_set():
+            Store(tmp_path).folder(SPEC).holder()
+
+    looks = threading.Thread(target=look)
+    looks.start()
+    try:
+        for _ in range(100):
+            with folder.locked():
+                pass
+    finally:
+        done.set()
+        looks.join()
+
+
+def test_who_meets_only_a_look_tries_again(tmp_path, monkeypatch):
+    """A look at a run whose process was killed shares its lock for a moment."""
+    folder = Store(tmp_path).folder(SPEC)
+    folder.path.mkdir()
+    with (folder.path / "lock").open("w") as look:
+        fcntl.flock(look, fcntl.LOCK_SH)
+        release = lambda _: fcntl.flock(look, fcntl.LOCK_UN)  # noqa: E731
+        monkeypatch.setattr(time, "sleep", release)
+        with folder.locked():
+            pass

@@ -2,15 +2,18 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
 from importlib import metadata
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from acprop import cli
 from acprop.cli import doctor
 from acprop.cli.app import app
 from acprop.cli.doctor import BENCH, LAB
@@ -67,6 +70,29 @@ def test_nobody_is_told_to_fetch_sixty_packages(monkeypatch, tmp_path):
     assert "acprop data fetch nmt-de-en\n" in shown
     assert "nmt-de-en-60" not in shown
     assert "iwslt" not in shown
+
+
+ASCII = [("doctor", "+ torch: "), ("bench studies", "rate and e\n")]
+
+
+@pytest.mark.parametrize(("words", "shown"), ASCII)
+def test_a_terminal_that_knows_ascii_alone_is_enough(
+    words, shown, tmp_path, monkeypatch
+):
+    study = ROOT / "studies" / "vision" / "vgg-lr-eps.toml"
+    (tmp_path / "vision").mkdir()
+    shutil.copy(study, tmp_path / "vision")
+    monkeypatch.setenv("ACPROP_STUDIES", str(tmp_path))
+    terminal = TextIOWrapper(BytesIO(), "ascii")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setattr(sys, "argv", ["acprop", *words.split()])
+    for name in ("begin", "finish"):  # of signals, which are pytest's here
+        monkeypatch.setattr(cli.stopping, name, lambda: None)
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    terminal.flush()
+    assert end.value.code == 0
+    assert shown in terminal.buffer.getvalue().decode("ascii")
 
 
 def acprop_without(missing, *words):

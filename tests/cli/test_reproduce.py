@@ -252,8 +252,9 @@ def test_an_unknown_part_is_refused_before_anything_is_done(tmp_path, shelf):
 
 @pytest.mark.slow
 def test_the_laboratory_is_checked_and_drawn(tmp_path):
-    result = acprop(tmp_path, "--only", "lab")
+    out = tmp_path / "out"
+    result = acprop(out, "--only", "lab")
     assert result.exit_code == 0, result.output
-    assert len(list((tmp_path / "verdicts").iterdir())) == len(CLAIMS)
-    page = (tmp_path / "index.html").read_text("utf-8")
+    assert len(list((out / "verdicts").iterdir())) == len(CLAIMS)
+    page = (out / "index.html").read_text("utf-8")
     assert "figures/area-dense-0.9.svg" in page

@@ -1,5 +1,6 @@
 """`acprop bench status`, `collect` and `--executor` as a user calls them."""
 
+import errno
 import json
 import re
 import shlex
@@ -71,6 +72,47 @@ def test_stores_are_collected_and_a_conflict_is_an_exit_code(store, tmp_path):
     assert fourth.exit_code == 0
     assert f"not compared: {store}: run {done.path.name} ended as done" in fourth.stderr
     assert "under threads 2, kernel unknown" in fourth.stderr
+
+
+@pytest.fixture
+def read_only(monkeypatch):
+    """As on a disk that is read-only, which is so for root as well."""
+
+    def make(root):
+        def guarded(real):
+            def call(path, *words, **more):
+                mode = words[0] if words else more.get("mode", "r")
+                writes = real.__name__ == "mkdir" or set(str(mode)) & set("wax+")
+                if writes and path.is_relative_to(root) and not path.is_dir():
+                    raise OSError(errno.EROFS, "Read-only file system", str(path))
+                return real(path, *words, **more)
+
+            return call
+
+        for real in (Path.open, Path.mkdir):
+            monkeypatch.setattr(Path, real.__name__, guarded(real))
+
+    return make
+
+
+def test_a_finished_store_on_a_read_only_disk_is_exported(
+    tmp_path, read_only, monkeypatch
+):
+    """Also one that has neither a roster nor an index."""
+    monkeypatch.setenv("ACPROP_STUDIES", str(ROOT / "studies"))
+    planned = study_folder().study("vision/mnist-mlp").planned("smoke")
+    runs, out = tmp_path / "runs", tmp_path / "out.jsonl"
+    for one in planned:
+        folder = Store(runs).folder(one.spec)
+        with folder.locked():
+            folder.begin(one.spec)
+            folder.end(RunStatus.DONE, {})
+    read_only(runs)
+    said = acprop("study", "vision/mnist-mlp", "--runs", runs, "--out", out)
+    assert said.exit_code == 0, said.output
+    assert len(out.read_text("utf-8").splitlines()) == 1 + len(planned)
+    taken = acprop("collect", runs, "--into", tmp_path / "into")
+    assert taken.stdout.startswith(f"{len(planned)} new"), taken.output
 
 
 BAD = [

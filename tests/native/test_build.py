@@ -149,7 +149,7 @@ print(json.dumps(dict(file=acprop.__file__, said=said, moved=moved, loaded=loade
 def build_wheel(folder: Path, **environment: str) -> Path:
     """From a copy, for a build leaves its traces in the tree."""
     tree = folder / "tree"
-    ignore = shutil.ignore_patterns("*.so", "*.egg-info", "__pycache__")
+    ignore = shutil.ignore_patterns("_native.*", "*.egg-info", "__pycache__")
     shutil.copytree(ROOT / "src", tree / "src", ignore=ignore)
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree)
@@ -167,7 +167,7 @@ def unpack(wheel: Path) -> Path:
 
 
 def libraries(folder: Path) -> list[str]:
-    return [path.name for path in folder.rglob("_native*")]
+    return sorted(path.name for path in folder.rglob("_native*"))
 
 
 def take_steps(folder: Path, **environment: str) -> dict:
@@ -212,7 +212,7 @@ def test_one_wheel_serves_every_python_and_brings_the_library(tmp_path):
     assert (python, abi) == ("py3", "none")
     assert platform != "any"
     folder = unpack(wheel)
-    assert libraries(folder) == ["_native.so"]
+    assert libraries(folder) == ["_native.sha256", "_native.so"]
     result = take_steps(folder, ACPROP_NATIVE="1")
     assert result["said"] == [[], []]
     assert result["loaded"]

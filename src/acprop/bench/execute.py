@@ -76,7 +76,7 @@ def execute(
         time_limit: seconds for each run.
     """
     store = Store(root)
-    store.prepare()
+    store.check()
     unique = list({spec.id: spec for spec in specs}.values())
     outcomes: dict[str, Outcome] = {}
 
@@ -92,7 +92,8 @@ def execute(
         return Job(spec, root.absolute(), study, until_epoch, time_limit, dead=dead)
 
     todo = [spec for spec in unique if not _is_over(store, spec, until_epoch, note)]
-    if todo:  # else no process is started
+    if todo:  # else no process is started, and the disk may be read-only
+        store.prepare()
         with (
             held(),
             (engine or LocalEngine(jobs)).open(root, len(todo)) as crew,

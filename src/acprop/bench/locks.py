@@ -7,11 +7,12 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from acprop.bench import leases
 
 _LOOK_EVERY = 0.5  # seconds
+_LOOK_AGAIN, _LOOKS_END = 0.001, 10.0  # seconds, for a lock that others look at
 # What a system says whose disk has no locks; the lease alone protects a run there.
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 
@@ -41,30 +42,46 @@ def held(folder: Path, dead: leases.Seen | None = None) -> Generator[leases.Leas
 
 
 def holder(folder: Path) -> leases.Seen | None:
-    """Who works on a run, as far as one can see without waiting; None is nobody."""
+    """Who works on a run, as far as one can see without waiting; None is nobody.
+
+    A lease of this machine says so for as long as its process holds the lock. To see
+    that, the lock is shared for a moment, and nothing is written.
+    """
+    seen = leases.newest(folder)
+    if seen is None or not seen.is_here:
+        return seen
     try:
-        with (folder / "lock").open("r+") as lock:
-            has_lock = _lock(folder, lock)
-            seen = leases.newest(folder)
-            return None if seen is not None and has_lock and seen.is_here else seen
+        with (folder / "lock").open("rb") as lock:
+            return None if _is_free(lock) else seen
     except FileNotFoundError:
-        return None  # never begun
-    except RunInUseError:
-        unknown = leases.Seen(0, leases.host(), leases.boot(), 0)
-        return leases.newest(folder) or unknown
+        return None
+
+
+def _is_free(lock: IO[Any]) -> bool:
+    """Does nobody hold it? Others may look at the same time."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:  # somebody does, or there is no such thing
+        return False
+    fcntl.flock(lock, fcntl.LOCK_UN)
+    return True
 
 
 def _lock(folder: Path, lock: IO[str]) -> bool:
     """The system's lock; False where there is no such thing."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in _NO_LOCKS:
-            return False
-        lock.seek(0)
-        name = lock.read().strip() or "unknown"
-        raise _in_use(folder, f"process {name}") from error
-    return True
+    deadline = time.monotonic() + _LOOKS_END
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except OSError as error:
+            if error.errno in _NO_LOCKS:
+                return False
+            if not _is_free(lock) or time.monotonic() > deadline:
+                lock.seek(0)
+                name = lock.read().strip() or "unknown"
+                raise _in_use(folder, f"process {name}") from error
+        time.sleep(_LOOK_AGAIN)  # somebody only looked
 
 
 def _take(folder: Path, dead: leases.Seen | None, *, has_lock: bool) -> leases.Lease:

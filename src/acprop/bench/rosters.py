@@ -6,6 +6,7 @@ then a line for each run, in the order in which they were asked for. Every
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -63,10 +64,11 @@ def asked(specs: Iterable[RunSpec]) -> tuple[Asked, ...]:
 
 
 def write(root: Path, roster: Roster) -> None:
-    """Keep it beside the runs."""
+    """Keep it beside the runs, unless we may only read them, or the disk is full."""
     about = {"seconds": roster.seconds, "n_runs": len(roster.runs)}
     lines = [about, *([a.run, a.optimizer, a.seed, a.epochs] for a in roster.runs)]
-    files.write(roster.path(root), "".join(to_line(line) + "\n" for line in lines))
+    with suppress(OSError):
+        files.write(roster.path(root), "".join(to_line(line) + "\n" for line in lines))
 
 
 def read(root: Path, study: str, scale: str, ruleset: str) -> Roster | None:

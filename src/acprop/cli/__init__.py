@@ -4,6 +4,7 @@ Bad input ends with exit code 2 and one line on stderr; 1 says that a claim of o
 failed, or that a run did; 130 that it was stopped.
 """
 
+import codecs
 import sys
 
 from acprop.cli import stopping
@@ -14,15 +15,27 @@ BENCH = {
     "report",
     "reproduce",
 }  # the commands that need more than the lab does
+# What a terminal shows that does not know our signs; of the same width, for tables.
+ASCII = dict(zip("✓✗–−→…×·≤≥αβεη", "+x-->~x*<>abeh", strict=True))
 
 
 def main() -> None:
     """The entry point."""
     stopping.begin()
+    codecs.register_error("acprop", _in_ascii)
+    if reconfigure := getattr(sys.stdout, "reconfigure", None):  # else nobody reads it
+        reconfigure(errors="acprop")
     try:
         _main()
     finally:
         stopping.finish()
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    signs = error.object[error.start : error.end]
+    return "".join(ASCII.get(sign, "?") for sign in signs), error.end
 
 
 def _main() -> None:

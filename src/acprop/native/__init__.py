@@ -5,6 +5,7 @@
 
 import ctypes
 import functools
+import hashlib
 import os
 import sys
 from array import array
@@ -18,6 +19,11 @@ PATH = Path(__file__).with_name(f"_native{_SUFFIX}")
 
 # Set to 0 to do without the library, for instance to compare.
 SWITCH = "ACPROP_NATIVE"
+
+_ANEW = (
+    "acprop anew from where it came from: pip install --force-reinstall --no-deps "
+    f"--no-cache-dir PLACE. {SWITCH}=0 in the environment silences this"
+)
 
 
 class Table(ctypes.Structure):
@@ -137,11 +143,10 @@ def _open() -> tuple[ctypes.CDLL | None, str | None]:
     if is_switched_off():
         return None, f"the environment variable {SWITCH} is 0"
     if not PATH.exists():
-        return None, (
-            f"{PATH.name} was not built; install a C compiler such as gcc, then acprop "
-            "anew from where it came from: pip install --force-reinstall --no-deps "
-            f"--no-cache-dir PLACE. {SWITCH}=0 in the environment silences this"
-        )
+        why = "was not built; install a C compiler such as gcc, then"
+        return None, f"{PATH.name} {why} {_ANEW}"
+    if not _is_whole():
+        return None, f"{PATH.name} lacks its SHA-256 or is damaged; install {_ANEW}"
     try:
         library = ctypes.CDLL(str(PATH))
         library.acprop_abi.restype = ctypes.c_int
@@ -161,6 +166,15 @@ def _open() -> tuple[ctypes.CDLL | None, str | None]:
     library.acprop_use_isa.restype = ctypes.c_int
     library.acprop_use_isa.argtypes = (ctypes.c_int,)
     return library, None
+
+
+def _is_whole() -> bool:
+    """Is it what was built? To load one that is cut short can end the process."""
+    try:
+        known = PATH.with_suffix(".sha256").read_text("ascii")
+    except (OSError, ValueError):
+        return False
+    return hashlib.sha256(PATH.read_bytes()).hexdigest() == known.strip()
 
 
 def is_switched_off() -> bool:

@@ -18,7 +18,7 @@ from pathlib import Path
 import matplotlib
 from matplotlib.figure import Figure
 
-from acprop import files
+from acprop import files, sources
 from acprop.records import (
     Bars,
     Boundary,
@@ -93,10 +93,8 @@ def draw_once(records: Sequence[Record], path: Path, *, title: str | None) -> No
 
 @cache
 def _ours() -> str:
-    """What decides how a figure looks: our own files, and matplotlib's version."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
-    content = b"".join(source.read_bytes() for source in sources)
-    return sha256(content).hexdigest() + matplotlib.__version__
+    """What decides how a figure looks: our own code, and matplotlib's version."""
+    return sources.digest(__name__) + matplotlib.__version__
 
 
 def draw_figure(

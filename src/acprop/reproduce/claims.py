@@ -37,7 +37,7 @@ def check_claims(
 
 
 def unchecked(folder: JobFolder) -> list[str]:
-    """The claims that this version of the code has not checked yet."""
+    """The claims that today's code has not checked yet."""
     return [name for name in CLAIMS if not folder.verdict(name).exists()]
 
 

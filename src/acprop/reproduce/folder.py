@@ -1,23 +1,26 @@
-"""The folder of the main job: what one version of the code has done already.
+"""The folder of the main job: what was done already, and need not be done again.
 
+version                       the code that decided the verdicts and the figures
 verdicts/CLAIM.jsonl          one file for each claim: a stop loses at most one
 figures/records/NAME.jsonl    what a figure shows
-figures/NAME.png              the figure
-runs/ID/                      the training runs
+figures/NAME.svg              the figure
+runs/ID/                      the training runs, found by what decides them
 studies/…, index.html         the page, see acprop.report.site
 """
 
-import hashlib
-import shutil
+import re
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
-from acprop import files
+from acprop import files, sources
+
+_MARK = re.compile(r"((verdicts |figures |)[0-9a-f]{16}\n?)+")  # earlier ones: one line
 
 
 @dataclass(frozen=True, slots=True)
 class JobFolder:
-    """Verdicts, figures and runs belong to one version of the code."""
+    """Verdicts and figures belong to the code that decides them; runs have ids."""
 
     root: Path
 
@@ -32,22 +35,31 @@ class JobFolder:
 
 
 def open_folder(root: Path) -> JobFolder:
-    """Make the folder, and empty it of what another version of the code has done."""
-    mark, version = root / "version", fingerprint()
-    if not mark.exists() or mark.read_text("utf-8") != version:
-        for stale in ("verdicts", "figures", "runs"):
-            shutil.rmtree(root / stale, ignore_errors=True)
-        files.write(mark, version)
+    """Make the folder; verdicts and figures of other code are removed, runs never are.
+
+    A folder with files in it that is not marked as ours is refused.
+    """
+    mark = root / "version"
+    known = mark.read_text("utf-8", errors="replace") if mark.is_file() else ""
+    names = [path.name for path in root.iterdir()] if root.exists() else []
+    foreign = [name for name in names if not fnmatch(name, f".version{files.PARTS}")]
+    if foreign and not _MARK.fullmatch(known):
+        raise ValueError(
+            "out must be a new or empty folder, or one that acprop reproduce made, got "
+            f"{root} with {min(foreign)} in it; give another folder"
+        )
+    verdicts = f"verdicts {sources.digest('acprop.lab.claims')}"
+    figures = f"figures {sources.digest('acprop.lab.figures', 'acprop.report.figures')}"
+    if verdicts not in known:
+        _remove(root, "verdicts/*.jsonl")
+    if figures not in known:
+        _remove(root, "figures/*.svg", "figures/records/*.jsonl")
+    if known != (now := f"{verdicts}\n{figures}\n"):
+        files.write(mark, now)
     return JobFolder(root)
 
 
-def fingerprint() -> str:
-    """The hash of the package's own sources."""
-    package = Path(__file__).resolve().parents[1]
-    endings = {".py", ".c", ".h", ".inc"}
-    hashed = hashlib.sha256()
-    for file in sorted(package.rglob("*")):
-        if file.suffix in endings:
-            hashed.update(file.relative_to(package).as_posix().encode())
-            hashed.update(file.read_bytes())
-    return hashed.hexdigest()[:16]
+def _remove(root: Path, *patterns: str) -> None:
+    for pattern in patterns:
+        for path in root.glob(pattern):
+            path.unlink()

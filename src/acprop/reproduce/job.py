@@ -53,7 +53,7 @@ class _Plan:
 def reproduce(
     scale: str, out: Path, *, only: Sequence[str] = (), jobs: int | None = None
 ) -> JobResult:
-    """Do what has not been done by this version of the code, and write the page.
+    """Do what has not been done yet, and write the page.
 
     only: parts by name, "lab" or a study; none is all.
     """

@@ -62,7 +62,7 @@ class _Running:
     def __call__(
         self, specs: Sequence[RunSpec], *, until_epoch: int | None = None
     ) -> list[Outcome]:
-        Store(self.runs).prepare()
+        Store(self.runs).check()
         known = {one.run: one for one in self.roster.runs}
         known |= {one.run: one for one in rosters.asked(specs)}
         self.roster = replace(self.roster, runs=tuple(known.values()))

@@ -87,7 +87,7 @@ def run_study(
     engine: where; by default `jobs` processes here.
     """
     planned = study.planned(scale)
-    Store(runs).prepare()
+    Store(runs).check()
     rosters.write(runs, roster_of(study, scale, "paper", planned))
     ids = {p.spec.id: study.name for p in planned}
     with Bar(study.name, len(ids), quiet=quiet) as bar:

@@ -14,7 +14,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from specs import LONG, SPEC, SPECS, attempts, same
 
-from acprop.bench.engines.ray import RayEngine
+from acprop.bench.engines.agents import agents
+from acprop.bench.engines.ray import RayEngine, _token
 from acprop.bench.execute import execute
 from acprop.bench.store import Store
 
@@ -119,9 +120,22 @@ def test_what_fits_no_node_is_refused_at_once(cluster, options, message, tmp_pat
     assert is_alive(cluster) == [True, True]
 
 
+def test_what_a_killed_driver_left_is_removed_and_what_others_use_stays(tmp_path):
+    """The killed one was on this machine; of another's locks we know nothing."""
+    far = tmp_path / f".seen-{'0' * 32}-far"
+    far.touch()
+    with _token(tmp_path) as other:
+        left = other.with_name(other.name.replace(other.name[6:38], "0" * 32))
+        left.touch()
+        with _token(tmp_path) as ours:
+            assert set(tmp_path.iterdir()) == {far, other, ours}
+    assert set(tmp_path.iterdir()) == {far}
+
+
 DRIVER = """
 import json, pathlib, sys
-from acprop.bench.engines.ray import RayEngine
+from acprop.bench.engines.agents import agents
+from acprop.bench.engines.ray import RayEngine, _token
 from acprop.bench.execute import execute
 from acprop.bench.spec import from_plain
 specs, root, address, send_back = json.loads(sys.argv[1])
@@ -134,10 +148,23 @@ assert [o.status for o in outcomes] == ["done"] * len(outcomes), outcomes
 """
 
 
-def driver(start, specs, root, address, send_back=None):
+def driver(start, specs, root, address, send_back=None, **environment):
     plain = [spec.plain() for spec in specs]
     words = json.dumps([plain, str(root), address, send_back])
-    return start([sys.executable, "-c", DRIVER, words], stderr=subprocess.PIPE)
+    env = {**os.environ, **environment}
+    return start([sys.executable, "-c", DRIVER, words], stderr=subprocess.PIPE, env=env)
+
+
+@pytest.mark.slow
+def test_a_driver_that_is_killed_takes_its_own_cluster_along(tmp_path, start, until):
+    """Ray's agents alone would wait a minute for a server that is gone."""
+
+    mark = f"ACPROP_TEST={tmp_path}"
+    first = driver(start, [LONG], tmp_path, "local", ACPROP_TEST=str(tmp_path))
+    until((Store(tmp_path).folder(LONG).path / "checkpoint.pt").exists)
+    assert len(list(agents(mark.encode()))) == 2
+    first.kill()
+    until(lambda: not list(agents(mark.encode())))
 
 
 @pytest.mark.slow

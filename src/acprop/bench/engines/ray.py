@@ -8,6 +8,7 @@ then holds the lease.
 A cluster that was there before stays when we leave; one that we started ends with us.
 """
 
+import fcntl
 import logging
 import os
 import time
@@ -15,11 +16,13 @@ import uuid
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from glob import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acprop import files
+from acprop.bench import leases
+from acprop.bench.engines.agents import ending_with_us
 from acprop.bench.engines.contract import (
     Crew,
     End,
@@ -63,10 +66,11 @@ class RayEngine:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         ray: Any = import_module("ray")
-        is_ours = not ray.is_initialized()
-        if is_ours:
-            _join(ray, self.address)
-        try:
+        with ExitStack() as stack:
+            if not ray.is_initialized():
+                stack.enter_context(ending_with_us())
+                stack.callback(ray.shutdown)  # leaves a cluster that others started
+                _join(ray, self.address)
             _check_fit(ray, self.cpus, self.gpus)
             with _token(root.absolute()) as token:
                 crew = _RayCrew(ray, self, token)
@@ -75,9 +79,6 @@ class RayEngine:
                 except BaseException:
                     crew.stop()
                     raise
-        finally:
-            if is_ours:
-                ray.shutdown()  # leaves a cluster that others started
 
 
 def _join(ray: Any, address: str | None) -> None:
@@ -116,13 +117,24 @@ def _nodes(ray: Any) -> list[Any]:
 
 @contextmanager
 def _token(root: Path) -> Generator[Path]:
-    """A file by which a node can tell that it sees this store, and not another."""
-    token = root / f".seen-{uuid.uuid4().hex}"
-    files.write(token, "")
-    try:
-        yield token
-    finally:
-        token.unlink(missing_ok=True)
+    """A file by which a node can tell that it sees this store, and not another.
+
+    Its driver has a lock on it; those of drivers that were killed here are removed.
+    """
+    here = f"-{leases.host()}"  # locks of another machine may be unknown here
+    for left in root.glob(f".seen-{'?' * 32}{escape(here)}"):
+        with suppress(OSError), left.open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.unlink()
+    token = root / f".seen-{uuid.uuid4().hex}{here}"
+    with token.open("w") as file:
+        with suppress(OSError):  # a disk without locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            token.touch()  # another driver may have removed it before it was locked
+            yield token
+        finally:
+            token.unlink(missing_ok=True)
 
 
 class _Flight(NamedTuple):

@@ -157,8 +157,10 @@ def locked(
         except BlockingIOError:
             waiting()
             fcntl.flock(handle, fcntl.LOCK_EX)
-        for left in root.glob(f".{data.name}-*"):  # of a process that was killed
-            shutil.rmtree(left, ignore_errors=True)
+        prefix = f".{data.name}-"
+        for left in root.glob(f"{prefix}*"):  # of a process that was killed
+            if "-" not in left.name.removeprefix(prefix):  # else another set's
+                shutil.rmtree(left, ignore_errors=True)
         yield
 
 
