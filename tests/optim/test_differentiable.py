@@ -23,7 +23,7 @@ RULES = {
     "adashift, mean, delay 2": (acprop.AdaShift, {"reduction": "mean", "delay": 2}),
     "adam": (acprop.Adam, {}),
     "rmsprop": (acprop.RMSprop, {}),
-    "rmsprop, centered": (acprop.RMSprop, {"beta1": 0.9}),
+    "rmsprop, centered": (acprop.RMSprop, {"centered": True, "momentum": 0.9}),
 }
 OPTIONS = {
     "amsgrad": {"amsgrad": True},
