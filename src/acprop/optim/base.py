@@ -51,27 +51,27 @@ class FamilyOptimizer(Optimizer):
     """The family's common part; use one of the named classes.
 
     DEFAULTS: where a class departs from the defaults of `Options`.
-    TAKEN: the options that a class takes.
-    FIXED: what others are in every group of it.
+    taken: the options that a class takes.
+    fixed: what others are in every group of it.
     """
 
     DEFAULTS: ClassVar[Mapping[str, Any]] = {}
-    TAKEN: ClassVar[Collection[str]] = FIELDS
-    FIXED: ClassVar[Mapping[str, Any]] = {}
+    taken: ClassVar[Collection[str]] = FIELDS
+    fixed: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, params: ParamsT, options: Mapping[str, Any]) -> None:
         for name in options:
-            if name not in self.TAKEN:
+            if name not in self.taken:
                 owner = f"; acprop.{_owner(name)} takes it" if name in FIELDS else ""
                 raise TypeError(
                     f"{type(self).__name__} must be given options among "
-                    f"{', '.join(self.TAKEN)}, got {name!r}{owner}"
+                    f"{', '.join(self.taken)}, got {name!r}{owner}"
                 )
         # What the native kernel knows of each group, by the identity of its dict.
         self._plans: dict[int, tuple[Group, native.GroupPlan]] = {}
-        # Likewise the options that were looked at, and the delay among them.
+        # Likewise the options that were looked at, and the delay among them, or -1.
         self._known: dict[int, tuple[Group, tuple[Any, ...], int]] = {}
-        if self.FIXED.get("as_rmsprop"):
+        if self.fixed.get("as_rmsprop"):
             options = from_rmsprop(options)
         # ε and bound as they were given: a group of another convention has its own.
         super().__init__(params, checked({**self.DEFAULTS, **options}))
@@ -81,9 +81,9 @@ class FamilyOptimizer(Optimizer):
         super().__init_subclass__(**kwargs)
         if "DEFAULTS" in cls.__dict__:
             cls.__init__.__signature__ = shown = _signature(cls)  # pyright: ignore
-            cls.TAKEN = [name for name in shown.parameters if name not in _SELF]
+            cls.taken = [name for name in shown.parameters if name not in _SELF]
             fixed = {"reduction": None, "as_rmsprop": False, **cls.DEFAULTS}
-            cls.FIXED = {n: v for n, v in fixed.items() if n not in cls.TAKEN}
+            cls.fixed = {n: v for n, v in fixed.items() if n not in cls.taken}
 
     def add_param_group(self, param_group: Group) -> None:
         """Add a group; its options are checked before anything is changed."""
@@ -93,11 +93,12 @@ class FamilyOptimizer(Optimizer):
             options = self._options_of(param_group)
             param_group = {**options, **_besides(param_group, options)}
         super().add_param_group(param_group)
+        self._known[id(self.param_groups[-1])] = self.param_groups[-1], (), -1
 
     def _options_of(self, group: Group) -> Group:
         """The options of a group, checked and as a checkpoint keeps them."""
         options = resolved(checked({**self.DEFAULTS, **self.defaults, **group}))
-        for name, value in self.FIXED.items():
+        for name, value in self.fixed.items():
             if options[name] != value:
                 raise ValueError(
                     f"{name} must be {value!r} in {type(self).__name__}, got "
@@ -125,7 +126,8 @@ class FamilyOptimizer(Optimizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._plans, self._known = {}, {}
+        self._plans = {}
+        self._known = {id(group): (group, (), -1) for group in self.param_groups}
 
     def load_state_dict(self, state_dict: StateDict) -> None:
         """Load what `state_dict` returned; see Note [Types of loaded state]."""
@@ -233,8 +235,8 @@ class FamilyOptimizer(Optimizer):
         The name and the flat lists are what torch.compile knows: it runs this method
         while tracing, so that state is made once and outside the graph.
         """
-        if torch.compiler.is_compiling():
-            self._check_options(group)  # here, because it cannot be traced
+        if id(group) in self._known:  # not one that `step_one` made
+            self._check_options(group)
         # What an option needs is made when it is first needed, and what none needs any
         # more is not handed on: options may change between steps.
         columns: dict[str, list[Any]] = {

@@ -349,7 +349,7 @@ def from_rmsprop(given: Mapping[str, Any], betas: Betas = (0.0, 0.99)) -> Group:
 def snapshot(group: Group) -> tuple[Any, ...]:
     """The options of a group but lr, to tell later whether one was changed by hand."""
     return tuple(
-        copy(value) if isinstance(value, list | dict) else value  # changed in place
+        copy(value) if type(value) in (list, dict) else value  # changed in place
         for value in _COMPARED(group)
     )
 

@@ -29,21 +29,21 @@ def translate(state: State, wanted: set[str], group: Group) -> None:
         if "momentum_buffer" in wanted - state.keys() and "exp_avg" in state:
             state["momentum_buffer"] = _normalised(state, group)
         elif "exp_avg" in wanted - state.keys() and "momentum_buffer" in state:
-            M = state["momentum_buffer"] * _weight(group)
-            state["exp_avg"] = M * _denominator(state, group)
+            mean = state["momentum_buffer"] * _weight(group)
+            state["exp_avg"] = mean * _denominator(state, group)
     for name in {"exp_avg", "momentum_buffer"} - wanted:
         state.pop(name, None)
 
 
 def _normalised(state: State, group: Group) -> Tensor:
     m, root = state["exp_avg"], _denominator(state, group)
-    M = torch.where(root > 0, m / root, torch.zeros_like(m))
+    mean = torch.where(root > 0, m / root, torch.zeros_like(m))
     # As every u was: where s knew of no surprise m / D has no limit of its own.
     if group["clip"] is not None:
         growing = group["clip"] == "t**0.25"
         bound = float(state["step"]) ** 0.25 if growing else group["clip"]
-        M = M.clamp(-bound, bound)
-    return M / _weight(group)
+        mean = mean.clamp(-bound, bound)
+    return mean / _weight(group)
 
 
 def _weight(group: Group) -> float:
@@ -116,14 +116,14 @@ def to_adamw(state_dict: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _check_ours(state_dict: Any) -> None:
-    given: Any = state_dict if isinstance(state_dict, dict) else {}
-    groups = given.get("param_groups", [])
-    if "state" not in given or not groups or any(is_foreign(g) for g in groups):
-        what = list(given)[:3] if given else state_dict
+def _check_ours(state_dict: dict[str, Any]) -> None:
+    is_dict = isinstance(state_dict, dict)  # pyright: ignore[reportUnnecessaryIsInstance]
+    groups: list[Group] = state_dict.get("param_groups", []) if is_dict else []
+    if not groups or "state" not in state_dict or any(map(is_foreign, groups)):
+        given = list(state_dict)[:3] if is_dict else state_dict
         raise ValueError(
             "state_dict must be of an optimizer of acprop's, with state and "
-            f"param_groups, got {what!r}; pass opt.state_dict(), not flattened"
+            f"param_groups, got {given!r}; pass opt.state_dict(), not flattened"
         )
 
 
