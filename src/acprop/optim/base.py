@@ -161,9 +161,7 @@ class FamilyOptimizer(Optimizer):
         if is_foreign(saved):  # there these mean something else
             for option in ("eps", "foreach", "fused", "nesterov", "momentum"):
                 group.pop(option, None)
-        if group.pop(
-            "eps_is_the_conventions", False
-        ):  # saved before there was to_adamw
+        if group.pop("eps_is_the_conventions", False):  # of an older checkpoint
             group["eps"] = None
         return {**group, **self._options_of(group)}
 
