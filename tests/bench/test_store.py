@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -78,6 +79,22 @@ def test_to_forget_a_run_leaves_nothing_to_resume(folder):
     assert (folder.status(), folder.load(), folder.metrics()) == (None, None, [])
 
 
+def test_a_checkpoint_from_another_disk_puts_the_last_one_aside(tmp_path, folder):
+    """What a node sends now and then is what was kept here, with its SHA-256."""
+    sender = Store(tmp_path / "node").folder(SPEC)
+    for n in (1, 2):
+        sender.begin(SPEC)
+        sender.save({"n": n})
+        sent = sender.pack()
+        sent.pop("checkpoint.older.pt", None)
+        folder.unpack(sent)
+    assert folder.load() == {"n": 2}
+    (folder.path / "checkpoint.pt").write_bytes(b"")
+    assert folder.load() == {"n": 1}
+    folder.unpack(sender.pack())
+    assert folder.load() == {"n": 2}
+
+
 def test_what_a_killed_process_left_is_removed_by_the_next(folder):
     folder.save({"n": 1})
     (folder.path / ".checkpoint.pt.4711.part").write_bytes(b"half")
@@ -136,3 +153,24 @@ def test_a_second_process_is_refused_until_the_first_is_gone(folder):
 def test_a_record_says_where_it_was_made():
     assert machine()["torch"] == torch.__version__
     assert isinstance(commit(), str)
+
+
+def test_a_commit_is_dirty_if_the_packages_own_files_are(tmp_path):
+    """A study that writes to results/ must not make the next one dirty."""
+
+    def git(*words):
+        author = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *author, *words], cwd=tmp_path, check=True)
+
+    package = tmp_path / "package"
+    look = commit.__wrapped__  # what is kept for the process does not count
+    for file in (package / "code.py", tmp_path / "results.jsonl"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("1")
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-q", "-m", "first")
+    (tmp_path / "results.jsonl").write_text("2")
+    assert re.fullmatch(r"[0-9a-f]{12}", look(package))
+    (package / "new.py").write_text("3")
+    assert look(package).endswith("-dirty")

@@ -48,6 +48,7 @@ def run(
         bool, typer.Option("--restart", help="begin again from the start")
     ] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or mps")] = "cpu",
+    threads: engines.Threads = 1,
     time_limit: Annotated[float | None, typer.Option(help="in seconds")] = None,
     checkpoint_seconds: Annotated[float, typer.Option()] = 60.0,
     tensorboard: Annotated[
@@ -73,6 +74,7 @@ def run(
         resume=resume,
         restart=restart,
         device=device,
+        threads=threads,
         time_limit=time_limit,
         checkpoint_seconds=checkpoint_seconds,
         tensorboard=tensorboard,
@@ -138,6 +140,7 @@ def study(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="print the plan and run nothing")
     ] = False,
+    threads: engines.Threads = 1,
     executor: engines.Executor = "local",
     address: engines.Address = None,
     cpus: engines.Cpus = None,
@@ -154,6 +157,7 @@ def study(
     """All runs of a study; what is done already is not done again."""
     with stopping.saying("stopped; run it again and it continues where it was"):
         from acprop.bench.studies import study_folder
+        from acprop.report.statistics import unclean
         from acprop.reproduce.contest import rules_of
         from acprop.reproduce.plans import plan_of
         from acprop.reproduce.rulesets import run_by
@@ -162,6 +166,7 @@ def study(
         engine = engines.engine(
             executor,
             jobs=jobs,
+            threads=threads,
             address=address,
             cpus=cpus,
             gpus=gpus,
@@ -189,6 +194,11 @@ def study(
         result = run_by(rules, found, scale, runs, jobs=jobs, engine=engine, quiet=json)
         if out is not None:
             keep(result, runs, out)
+            note = unclean(result.runs)
+            if note:
+                typer.echo(
+                    f"{out}: {note} Commit, then run with other --runs", err=True
+                )
         if json:
             for record in result.records:
                 typer.echo(to_json(record))

@@ -15,6 +15,7 @@ from acprop.records import FigureRecord, read, write
 from acprop.report.collect import Collected, collect
 from acprop.report.figures import draw_figure
 from acprop.report.site import Content, write_site
+from acprop.report.statistics import unclean
 from acprop.reproduce.figures import records_of
 
 FEW = 5  # that are done here: a process begins as slowly as a figure is drawn
@@ -96,6 +97,7 @@ def _about(found: Collected) -> dict[str, object]:
     return {
         "records": f"{len(found.files)} files",
         "commit": sorted({run.commit for run in runs if run.commit}),
+        "code": unclean(runs) or "every run is of a commit",
         "acprop": version("acprop"),
         "machine": list(machines.values()),
     }
