@@ -71,6 +71,14 @@ def test_a_write_that_fails_leaves_the_old_file(folder, monkeypatch):
     assert folder.load() == {"n": 3}
 
 
+def test_a_link_is_no_artifact(folder):
+    folder.begin(SPEC)
+    folder.write_artifacts({"samples-1.png": b"ours"})
+    (folder.path / "artifacts" / "samples-2.png").symlink_to(folder.path / "run.json")
+    assert folder.artifacts() == ("samples-1.png",)
+    assert "artifacts/samples-2.png" not in folder.pack()
+
+
 def test_to_forget_a_run_leaves_nothing_to_resume(folder):
     folder.begin(SPEC)
     folder.save({"n": 1})
