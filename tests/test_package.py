@@ -152,11 +152,12 @@ def rmsprop(x, gs):
 
 
 def rmsprop_centered(x, gs):
-    m = v = 0.0
+    m = v = b = 0.0
     for g in gs:
-        m = BETA1 * m + (1 - BETA1) * g
-        v = BETA2 * v + (1 - BETA2) * (g - m) ** 2
-        x = x - LR * g / (sqrt(v) + EPS)
+        m = BETA2 * m + (1 - BETA2) * g
+        v = BETA2 * v + (1 - BETA2) * g**2
+        b = BETA1 * b + g / (sqrt(v - m**2) + EPS)
+        x = x - LR * b
         yield x
 
 
@@ -227,11 +228,12 @@ FORMULAS = [
     ),
     (
         acprop.RMSprop,
-        {"alpha": BETA2, "beta1": BETA1},
+        {"alpha": BETA2, "momentum": BETA1, "centered": True},
         rmsprop_centered,
         """
-        beta1: None for the above; a number centers it, as SDProp does: v averages
-            (g - m)² with m = β1·m + (1 - β1)·g.
+        momentum: above 0, b = momentum·b + g / (√v + ε) and x = x - lr·b. A group holds
+            it as betas[0], and alpha as betas[1].
+        centered: √(v - m²) for √v, with m = α·m + (1 - α)·g.
         """,
     ),
 ]

@@ -16,6 +16,7 @@ That is a `Convention`.
 """
 
 from dataclasses import asdict, dataclass, fields
+from math import inf
 from typing import Any, Literal
 
 from acprop import checks
@@ -144,6 +145,16 @@ def check_clip(argument: str, value: object) -> None:
     if not value > 0:
         raise ValueError(
             f"{argument} must be above 0, got {value}; None switches it off"
+        )
+
+
+def check_bounded(rule: Rule, convention: Convention, eps: float, clip: object) -> None:
+    """Refuse a step that nothing bounds: s may be 0 where it lags behind."""
+    least = eps**0.5 if convention.eps_placement == "inside" else eps
+    if clip in (None, inf) and rule.delay > 0 and least <= GUARDED.eps:
+        raise ValueError(
+            f'clip must be a finite number or "t**0.25" with eps={eps} and '
+            f'delay={rule.delay}, got {clip}; convention="authors" does without a bound'
         )
 
 

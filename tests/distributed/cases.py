@@ -174,7 +174,7 @@ def _(_: Path) -> dict[str, Any]:
         param = nn.Parameter(torch.tensor([[3.0, -1.0, 0.5]]))
         sharded = nn.Parameter(distribute_tensor(param.detach(), mesh, [Shard(0)]))
         params = [param, sharded]
-        made = [acprop.ACProp([p], **OPTIONS, **options) for p in params]
+        made = [acprop.AdaShift([p], **OPTIONS, **options) for p in params]
         for step in range(2):
             param.grad = batch(step)[:1, :3]
             sharded.grad = distribute_tensor(param.grad, mesh, [Shard(0)])

@@ -224,12 +224,6 @@ OPTIMIZERS = [
     ),
     (optax_port.adam, acprop.Adam, {"amsgrad": True}, {"amsgrad": True}),
     (optax_port.rmsprop, acprop.RMSprop, {"decay": 0.9}, {"alpha": 0.9}),
-    (
-        optax_port.rmsprop,
-        acprop.RMSprop,
-        {"decay": 0.9, "b1": 0.5},
-        {"alpha": 0.9, "beta1": 0.5},
-    ),
 ]
 
 

@@ -105,8 +105,9 @@ OWN = {
     acprop.Adam: BETAS,
     acprop.RMSprop: {
         "alpha": {"alpha": 0.9},
-        "centered": {"beta1": 0.9},
-        "centered, amsgrad": {"beta1": 0.5, "amsgrad": True},
+        "centered": {"centered": True},
+        "momentum": {"momentum": 0.9},
+        "both, amsgrad": {"centered": True, "momentum": 0.5, "amsgrad": True},
     },
 }
 
@@ -202,7 +203,8 @@ OWN_REFUSED = {
     acprop.Adam: REFUSED_BETAS,
     acprop.RMSprop: [
         ({"alpha": 1.0}, ValueError, r"^alpha must be in \[0, 1\), got 1.0$"),
-        ({"beta1": 1.0}, ValueError, r"^beta1 must be in \[0, 1\), got 1.0$"),
+        ({"momentum": 1}, ValueError, r"^momentum must be in \[0, 1\), got 1$"),
+        ({"centered": 2}, TypeError, r"^centered must be True or False, got 2$"),
     ],
 }
 

@@ -6,6 +6,7 @@ no memory, or do anything that the plain loop would not do.
 
 import weakref
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -247,7 +248,115 @@ def test_a_parameter_subclass_takes_the_steps_of_a_parameter():
     up_to_rounding(*results)
 
 
-# 5. Large
+# 5. Options that are changed by hand
+
+KERNELS = [{}, {"foreach": False}, {"foreach": True}, {"fused": False}]
+each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=str)
+
+
+@each_kernel
+@pytest.mark.parametrize(
+    ("by_hand", "plain"),
+    [
+        ({"clip": "convention"}, {}),
+        ({"eps": None, "average": "convention"}, {}),
+        ({"convention": acprop.GUARDED}, {}),
+        ({"clip": np.float64(0.5)}, {"clip": 0.5}),
+        ({"betas": np.array([0.5, 0.75])}, {"betas": (0.5, 0.75)}),
+        (
+            {"constraint": acprop.Box(-1.0, torch.tensor([0.5, 0.7, 0.9]))},
+            {
+                "constraint": {
+                    "kind": "box",
+                    "lo": -1.0,
+                    "hi": torch.tensor([0.5, 0.7, 0.9]),
+                }
+            },
+        ),
+    ],
+    ids=lambda v: ", ".join(v),
+)
+def test_an_option_is_read_as_the_constructor_reads_it(by_hand, plain, kernel):
+    ends = []
+    for change in (by_hand, plain):
+        opt = walk(acprop.ACProp([leaf(torch.ones(3))], lr=0.1, **kernel), 3)
+        opt.param_groups[0].update(change)
+        ends.append(snapshot(walk(opt, range(3, 8))))
+    exactly(*ends)
+
+
+@each_kernel
+def test_a_list_of_betas_that_is_changed_in_place_is_noticed(kernel):
+    ends = []
+    for betas in ([0.9, 0.999], (0.9, 0.999)):
+        opt = acprop.ACProp([leaf(torch.ones(3))], lr=0.1, **kernel)
+        opt.param_groups[0]["betas"] = betas
+        walk(opt, 3)
+        if isinstance(betas, list):
+            betas[0] = 0.1
+        else:
+            opt.param_groups[0]["betas"] = (0.1, 0.999)
+        ends.append(snapshot(walk(opt, range(3, 18))))
+    exactly(*ends)
+
+
+@each_kernel
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"betas": (2.0, 0.9)}, r"^betas\[0\] must be in \[0, 1\), got 2.0$"),
+        ({"weight_decay": -1.0}, r"^weight_decay must be finite and 0 or more, got -1"),
+        ({"convention": "papre"}, r"^convention must be one of 'guarded', "),
+        ({"foreach": True, "fused": True}, r"^foreach must be None or False with fus"),
+        ({"center": "average", "delay": 0}, r'^center must be None or "m" with '),
+        ({"delay": 3, "center": "m"}, r"^delay must stay 1 between steps, got 3; the "),
+    ],
+    ids=str,
+)
+def test_a_bad_option_is_refused_before_anything_moves(change, message, kernel):
+    params = [leaf(torch.ones(3)), leaf(torch.ones(3))]
+    opt = acprop.ACProp([{"params": [p]} for p in params], lr=0.1, **kernel)
+    before = snapshot(walk(opt, 3))
+    good = dict(opt.param_groups[1])
+    opt.param_groups[1].update(change)
+    with pytest.raises(ValueError, match=message):
+        opt.step()
+    exactly(snapshot(opt), before)
+    opt.param_groups[1].update(good)
+    assert all(entry["step"] == 4 for entry in snapshot(walk(opt, range(3, 4))))
+
+
+@pytest.mark.parametrize("delay", [1, 2, 5])
+@pytest.mark.parametrize("foreach", [False, True, None])
+def test_a_window_keeps_its_length(delay, foreach):
+    """With another delay it went on as it was, and so with the wrong gradients."""
+    param = leaf(torch.ones(3))
+    opt = acprop.AdaShift([param], delay=3, foreach=foreach)
+    opt.param_groups[0]["delay"] = delay
+    opt.param_groups[0]["delay"] = 3  # nothing is kept yet
+    before = snapshot(walk(opt, 4))
+    other = acprop.AdaShift([leaf(param)])
+    other.load_state_dict(opt.state_dict())
+    for both in (opt, other):
+        both.param_groups[0]["delay"] = delay
+        feed(both, 4)
+        with pytest.raises(ValueError, match=rf"^delay must stay 3 .* got {delay}; "):
+            both.step()
+        exactly(snapshot(both), before)
+
+
+def test_a_gradient_that_turns_sparse_is_refused_by_name():
+    params = [("w", leaf(torch.ones(5, 3))), ("v", leaf(torch.ones(2)))]
+    opt = walk(acprop.ACProp(params), 3)
+    before = snapshot(opt)
+    feed(opt, 3)
+    params[0][1].grad = torch.ones(5, 3).to_sparse()
+    with pytest.raises(RuntimeError, match=r"^the gradient of 'w' must be dense, got"):
+        opt.step()
+    exactly(snapshot(opt), before)
+
+
+# 6. Large
 
 
 @pytest.mark.slow

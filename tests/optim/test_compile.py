@@ -83,6 +83,17 @@ def test_the_default_backend_computes_the_same_steps():
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-7)
 
 
+def test_a_compiled_step_looks_at_options_that_were_changed_by_hand():
+    param = torch.ones(64, 64, requires_grad=True)
+    param.grad = torch.ones(64, 64)
+    opt = acprop.ACProp([param], delay=3)
+    step = torch.compile(opt.step, backend="eager")
+    step()
+    opt.param_groups[0]["small_state"] = True
+    with pytest.raises(Exception, match="small_state must be False with delay=3"):
+        step()
+
+
 def test_a_bad_gradient_stops_a_compiled_step_before_anything_moves():
     model, opt, _ = make(1e-2, error_if_nonfinite=True)
     start = [p.detach().clone() for p in model.parameters()]

@@ -265,16 +265,17 @@ def another_average_for_a_while(model, opt):
         group.update(average="before" if after else "after", center="m")
 
 
-def a_window_for_a_while(model, opt):
+def a_box_for_a_while(model, opt):
+    """Which another kernel takes."""
     for group in opt.param_groups:
-        group.update(delay=3 if group["delay"] == 1 else 1, center="m")
+        group["constraint"] = None if group["constraint"] else acprop.Box(-0.5, 0.5)
 
 
 HAPPENINGS = [
     amsgrad_for_a_while,
     another_convention_for_a_while,
     another_average_for_a_while,
-    a_window_for_a_while,
+    a_box_for_a_while,
     reload,
     grow,
     swap_data,

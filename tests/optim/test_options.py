@@ -90,8 +90,9 @@ BAD = [
     ),
     ("alpha", 1.0, ValueError, "alpha must be in [0, 1), got 1.0"),
     ("alpha", None, TypeError, "alpha must be a number, got None"),
-    ("beta1", -0.5, ValueError, "beta1 must be in [0, 1), got -0.5"),
-    ("beta1", False, TypeError, "beta1 must be a number, got False"),
+    ("momentum", -0.5, ValueError, "momentum must be in [0, 1), got -0.5"),
+    ("momentum", False, TypeError, "momentum must be a number, got False"),
+    ("centered", 2, TypeError, "centered must be True or False, got 2"),
     ("eps", NAN, ValueError, "eps must be finite and 0 or more, got nan"),
     ("eps", -1e-8, ValueError, "eps must be finite and 0 or more, got -1e-08"),
     ("eps", "1e-8", TypeError, "eps must be a number, got '1e-8'"),
@@ -180,8 +181,8 @@ BAD = [
         for name, value in product(["foreach", "fused"], [2, "yes"])
     ),
 ]
-# What the group holds under other names, or the caller cannot give it
-BAD_IN_A_GROUP = [row for row in BAD if row[0] not in ("alpha", "beta1")]
+# Not what RMSprop alone takes
+BAD_IN_A_GROUP = [row for row in BAD if row[0] not in ("alpha", "momentum", "centered")]
 
 
 def label(value: object) -> str | None:
@@ -345,7 +346,6 @@ def test_a_bad_group_is_refused_as_by_torch(make, error, message):
         ("eps", 0),
         ("eps", None),
         ("clip", 1),
-        ("clip", INF),
         ("clip", "t**0.25"),
         ("convention", "optax"),
         ("convention", acprop.PAPER),
@@ -419,6 +419,74 @@ def test_an_unknown_option_is_refused_by_name(cls):
         cls([a_param()], bta=1)
 
 
+# class, an option that is another's, a value that other takes, the other
+FOREIGN = [
+    (acprop.ACProp, "reduction", "max", "AdaShift"),
+    (acprop.AdaBelief, "delay", 2, "ACProp"),
+    (acprop.AdaBelief, "nesterov", True, "ACProp"),
+    (acprop.AdaShift, "center", "m", "ACProp"),
+    (acprop.AdaShift, "average", "after", "ACProp"),
+    (acprop.Adam, "delay", 3, "ACProp"),
+    (acprop.Adam, "center", "m", "ACProp"),
+    (acprop.RMSprop, "delay", 1, "ACProp"),
+    (acprop.RMSprop, "reduction", "mean", "AdaShift"),
+]
+
+
+@pytest.mark.parametrize(("cls", "option", "value", "owner"), FOREIGN, ids=label)
+def test_a_class_takes_no_option_that_would_make_it_another(cls, option, value, owner):
+    """Not as a keyword, not in a group, not by hand, not from a checkpoint."""
+    with pytest.raises(TypeError, match=r"^\w+ must be given options among") as caught:
+        cls([a_param()], **{option: value})
+    assert str(caught.value).endswith(f"got {option!r}; acprop.{owner} takes it")
+    param, group = a_param(), {"params": [a_param()], option: value}
+    opt = cls([param])
+    param.grad = torch.ones(2)
+    opt.step()
+    kept, own = param.detach().clone(), opt.param_groups[0][option]
+    message = rf"^{option} must be {own!r} in {cls.__name__}, got {value!r}; acprop."
+    with pytest.raises(ValueError, match=message):
+        opt.add_param_group(group)
+    opt.add_param_group({**opt.param_groups[0], "params": [a_param()]})
+    saved = copy.deepcopy(opt.state_dict())
+    saved["param_groups"][1][option] = value
+    with pytest.raises(ValueError, match=message):
+        opt.load_state_dict(saved)
+    opt.param_groups[1][option] = value
+    with pytest.raises(ValueError, match=message):
+        opt.step()
+    assert torch.equal(param, kept)
+
+
+@pytest.mark.parametrize("clip", [None, INF])
+def test_a_step_that_nothing_bounds_is_refused(clip):
+    """Where s is still 0 the first step would be lr·g/1e-30."""
+    message = (
+        r'^clip must be a finite number or "t\*\*0.25" with eps=1e-30 and delay=1, got '
+        rf'{clip}; convention="authors" does without a bound$'
+    )
+    opt = acprop.ACProp([a_param()])
+    opt.param_groups[0]["clip"] = clip
+    for make in (
+        lambda: acprop.ACProp([a_param()], clip=clip),
+        lambda: acprop.AdaShift([{"params": [a_param()], "clip": clip}]),
+        opt.step,
+    ):
+        with pytest.raises(ValueError, match=message):
+            make()
+    acprop.ACProp([a_param()], clip=clip, delay=0)
+    acprop.ACProp([a_param()], clip=clip, eps=1e-8)
+    acprop.ACProp([a_param()], clip=clip, convention="authors")
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=label)
+def test_a_trainer_finds_no_momentum_to_warm_up(cls):
+    """Some write group["momentum"] wherever there is one; here it would be ours."""
+    own = {"momentum": 0.9} if cls is acprop.RMSprop else {}
+    for opt in (cls([a_param()]), cls([a_param()], **own)):
+        assert "momentum" not in opt.param_groups[0].keys() | opt.defaults.keys()
+
+
 @pytest.mark.parametrize("cls", CLASSES, ids=label)
 def test_signature_and_keywords_name_the_options_and_their_defaults(cls):
     shown = inspect.signature(cls).parameters
@@ -434,7 +502,10 @@ def test_signature_and_keywords_name_the_options_and_their_defaults(cls):
 def test_every_option_is_explained():
     for name, option in FIELDS.items():
         assert option.metadata["meaning"].endswith((".", "?"))
-        assert f"        {name}: " in acprop.ACProp.__doc__ or name == "reduction"
+        assert f"        {name}: " in acprop.ACProp.__doc__ or name in (
+            "reduction",
+            "as_rmsprop",
+        )
 
 
 # Gradients are looked at before anything moves

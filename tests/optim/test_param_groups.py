@@ -110,8 +110,6 @@ def test_a_group_may_join_while_the_run_goes_on(case):
         pytest.param(cls, *refused, id=f"{cls.__name__}-{refused[0]}")
         for cls, own in OWN_REFUSED.items()
         for refused in [*REFUSED, *own]
-        # Named after the constructor; in a group it is betas.
-        if not {"alpha", "beta1"} & set(refused[0])
     ],
 )
 def test_an_option_refused_in_a_new_group_leaves_no_trace(cls, options, kind, message):

@@ -254,6 +254,35 @@ def test_what_does_not_go_together_is_refused(options):
         acprop.ACProp([torch.zeros(2, requires_grad=True)], small_state=True, **options)
 
 
+@pytest.mark.parametrize(
+    ("cls", "options"),
+    [
+        (acprop.ACProp, {"delay": 3}),
+        (acprop.ACProp, {"constraint": acprop.Ball(3.0)}),
+        (acprop.AdaShift, {"reduction": "max"}),
+        (acprop.ACProp, {"fused": True}),
+    ],
+    ids=str,
+)
+def test_nor_does_it_go_together_by_hand_or_by_a_checkpoint(cls, options):
+    """A delay took wrong steps, a ball was left, a reduction was an IndexError."""
+    net, twin = model(), model()
+    opt = cls(net.parameters(), **options)
+    train(net, opt, 3)
+    ours = cls(twin.parameters(), small_state=True)
+    train(twin, ours, 3)
+    before, state = params_of(net), copy.deepcopy(ours.state_dict()["state"])
+    (name,) = options
+    message = rf"^small_state must be False with {name}=.* got True$"
+    with pytest.raises(ValueError, match=message):
+        ours.load_state_dict(saved(opt))
+    torch.testing.assert_close(ours.state_dict()["state"], state, rtol=0, atol=0)
+    opt.param_groups[0]["small_state"] = True
+    with pytest.raises(ValueError, match=message):
+        train(net, opt, 1)
+    assert_equal(params_of(net), before)
+
+
 # 3. Checkpoints
 
 

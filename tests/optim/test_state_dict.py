@@ -6,6 +6,12 @@ from copy import deepcopy
 
 import pytest
 import torch
+from torch import nn
+from torch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_optimizer_state_dict,
+    set_optimizer_state_dict,
+)
 
 import acprop
 from acprop.rule import CONVENTIONS
@@ -172,7 +178,7 @@ def lacking(option, optimizer):
     ],
     ids=str,
 )
-@each_class
+@pytest.mark.parametrize("cls", [acprop.ACProp, acprop.AdaShift])
 def test_state_that_an_older_checkpoint_lacks_starts_at_zero(
     cls, option, name, shape, foreach
 ):
@@ -211,9 +217,20 @@ def test_adam_goes_on_where_torchs_adamw_stopped(amsgrad, foreach):
     up_to_rounding(snapshot(walk(ours, later)), snapshot(walk(torchs, later)))
 
 
-def test_an_epsilon_that_was_chosen_is_saved_as_it_is():
-    optimizer = walk(acprop.ACProp(plain_params(), eps=1e-6), 2)
-    assert optimizer.state_dict()["param_groups"][0]["eps"] == 1e-6
+@each_option
+def test_a_flattened_checkpoint_of_torch_distributed_carries_every_option(case):
+    """It has only the keys that a group has; a mark beside ε was lost there."""
+    how = StateDictOptions(flatten_optimizer_state_dict=True)
+    nets = [nn.Linear(3, 2) for _ in range(2)]
+    optimizer, fresh = (case.make(net.parameters()) for net in nets)
+    walk(optimizer, 2)
+    for name in ("lr", "weight_decay", "eps"):
+        fresh.param_groups[0][name] = 0.5  # the checkpoint knows better
+    kept = get_optimizer_state_dict(nets[0], optimizer, options=how)
+    set_optimizer_state_dict(nets[1], fresh, deepcopy(kept), options=how)
+    assert repr(fresh) == repr(optimizer)
+    for one, other in zip(snapshot(fresh), snapshot(optimizer), strict=True):
+        exactly({**one, "param": 0.0}, {**other, "param": 0.0})
 
 
 SINGLE = [torch.float32, torch.complex64]

@@ -237,7 +237,7 @@ def test_a_translated_average_keeps_within_the_bound():
 @pytest.mark.parametrize("clip", [None, 0.125])
 def test_the_bound_of_a_translated_average_is_the_groups_own(clip):
     torchs = walk(torch.optim.AdamW(plain_params()), 3)
-    opt = acprop.ACProp(copies(torchs), clip=clip)
+    opt = acprop.ACProp(copies(torchs), clip=clip, eps=1e-8)
     opt.load_state_dict(torchs.state_dict())
     largest = max(e["momentum_buffer"].abs().max() for e in snapshot(opt))
     assert largest > 0.125 if clip is None else largest == 0.125
@@ -325,13 +325,56 @@ def test_adamw_refuses_the_state_of_complex_parameters():
 
 
 @pytest.mark.parametrize("convention", ["guarded", "paper", "authors"])
-def test_an_epsilon_of_a_convention_comes_back_to_it(convention):
-    opt = walk(acprop.ACProp(plain_params(), convention=convention), 3)
-    saved = through_a_file(opt.state_dict())
-    assert saved["param_groups"][0]["eps"] == 1e-8
-    fresh = acprop.ACProp(copies(opt), convention=convention)
-    fresh.load_state_dict(saved)
+def test_an_epsilon_of_a_convention_becomes_adamws_and_another_stays(convention):
+    """A checkpoint of ours says what it is; only the one for AdamW differs."""
+    for eps, theirs in ((None, 1e-8), (1e-6, 1e-6)):
+        opt = walk(acprop.ACProp(plain_params(), eps=eps, convention=convention), 3)
+        saved = through_a_file(opt.state_dict())
+        assert saved["param_groups"][0]["eps"] == opt.param_groups[0]["eps"]
+        assert acprop.to_adamw(saved)["param_groups"][0]["eps"] == theirs
+        fresh = acprop.ACProp(copies(opt))
+        fresh.load_state_dict(saved)
+        assert repr(fresh) == repr(opt)
+
+
+def test_an_older_checkpoint_that_marks_its_epsilon_is_read():
+    opt = walk(acprop.ACProp(plain_params()), 3)
+    older = opt.state_dict()
+    older["param_groups"][0].update(eps=1e-8, eps_is_the_conventions=True)
+    fresh = acprop.ACProp(copies(opt))
+    fresh.load_state_dict(older)
     assert repr(fresh) == repr(opt)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        None,
+        {"state": {}, "param_groups": []},
+        {"state.0.step": 1.0, "param_groups.0.lr": 0.1},
+        torch.optim.SGD([leaf(torch.ones(1))]).state_dict(),
+    ],
+    ids=str,
+)
+def test_what_is_no_checkpoint_of_ours_is_refused_by_name(given):
+    with pytest.raises(ValueError, match=r"^state_dict must be of an optimizer of acp"):
+        acprop.to_adamw(given)
+
+
+@pytest.mark.parametrize("centered", [False, True])
+def test_the_momentum_of_rmsprop_is_a_sum_on_both_sides(centered):
+    """Of AdamW's mean m it is m/√v̂/(1 - β1), and back."""
+    torchs = walk(torch.optim.AdamW(plain_params(torch.float64)), 5)
+    given = {"momentum": 0.9, "alpha": 0.999, "centered": centered}
+    opt = acprop.RMSprop(copies(torchs), **given)
+    opt.load_state_dict(through_a_file(torchs.state_dict()))
+    for theirs, mine in zip(snapshot(torchs), snapshot(opt), strict=True):
+        u = theirs["exp_avg"] / (theirs["exp_avg_sq"] / (1 - 0.999**5)).sqrt()
+        torch.testing.assert_close(mine["momentum_buffer"], u / (1 - 0.9))
+    back = acprop.to_adamw(opt.state_dict())["state"]
+    for i, theirs in enumerate(snapshot(torchs)):
+        torch.testing.assert_close(back[i]["exp_avg"], theirs["exp_avg"])
 
 
 # 4. Options that change between two steps

@@ -109,17 +109,15 @@ def scale_by_rmsprop(
     decay: Number = 0.99,
     eps: Number | None = None,
     *,
-    b1: Number | None = None,
     convention: Conventions = "torch-rmsprop",
     clip: ClipOption = "convention",
     amsgrad: bool = False,
 ) -> optax.GradientTransformation:
-    """RMSprop's direction; a b1 centers it, as SDProp does."""
+    """RMSprop's direction, without its momentum and its center."""
     if not isinstance(decay, jax.Array):
         checks.decay("decay", decay)
-    rule = rules.RMSPROP if b1 is None else rules.RMSPROP_CENTERED
     numbers: Any = {"b2": decay, "eps": eps, "amsgrad": amsgrad, "clip": clip}
-    return scale_by_rule(rule, convention, b1=0.0 if b1 is None else b1, **numbers)
+    return scale_by_rule(rules.RMSPROP, convention, b1=0.0, **numbers)
 
 
 def acprop(
@@ -255,15 +253,14 @@ def rmsprop(
     weight_decay: Number = 0.0,
     mask: Mask = None,
     *,
-    b1: Number | None = None,
     convention: Conventions = "torch-rmsprop",
     clip: ClipOption = "convention",
     amsgrad: bool = False,
     decoupled_weight_decay: bool = False,
 ) -> optax.GradientTransformationExtraArgs:
-    """RMSprop as a member of the family; a b1 centers it, as SDProp does."""
+    """RMSprop as a member of the family; `optax.rmsprop` has momentum and a center."""
     direction = scale_by_rmsprop(
-        decay, eps, b1=b1, convention=convention, clip=clip, amsgrad=amsgrad
+        decay, eps, convention=convention, clip=clip, amsgrad=amsgrad
     )
     shrink = _decay(weight_decay, mask)
     return _optimizer(direction, learning_rate, shrink, decoupled_weight_decay)

@@ -96,6 +96,8 @@ def scale_by_rule(
         amsgrad=checks.flag("amsgrad", amsgrad),
         clip=fine_print.clip if _is_word(clip, "convention") else _clip(clip),
     )
+    if not isinstance(h.eps, jax.Array) and not isinstance(h.clip, jax.Array):
+        rules.check_bounded(rule, fine_print, h.eps, h.clip)
 
     def init(params: Tree) -> ScaleByRuleState:
         _check_real(params)

@@ -5,7 +5,7 @@ what a parameter group may hold, `dispatch` which kernel takes it.
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar, overload
 
@@ -20,20 +20,29 @@ from torch.optim.optimizer import (
     _use_grad_for_differentiable,  # pyright: ignore[reportPrivateUsage]
 )
 
-from acprop import rule as rules
 from acprop.optim.dispatch import Work, share_out
 from acprop.optim.kernels import native
 from acprop.optim.options import (
     FIELDS,
-    OWN_EPS,
     Group,
     Keywords,
     checked,
+    from_rmsprop,
+    is_unchanged,
     resolved,
     rule_of,
+    snapshot,
 )
 from acprop.optim.params import HALF, ParamWithState, real, wide_dtype
-from acprop.optim.state import EXACT, WIDE, complete, fits, mean_of, wanted
+from acprop.optim.state import (
+    EXACT,
+    WIDE,
+    check_window,
+    complete,
+    fits,
+    mean_of,
+    wanted,
+)
 from acprop.optim.step_options import step_options_of
 from acprop.optim.switch import adopt, is_foreign
 
@@ -42,19 +51,28 @@ class FamilyOptimizer(Optimizer):
     """The family's common part; use one of the named classes.
 
     DEFAULTS: where a class departs from the defaults of `Options`.
+    taken: the options that a class takes.
+    fixed: what others are in every group of it.
     """
 
     DEFAULTS: ClassVar[Mapping[str, Any]] = {}
+    taken: ClassVar[Collection[str]] = FIELDS
+    fixed: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, params: ParamsT, options: Mapping[str, Any]) -> None:
         for name in options:
-            if name not in FIELDS:
+            if name not in self.taken:
+                owner = f"; acprop.{_owner(name)} takes it" if name in FIELDS else ""
                 raise TypeError(
                     f"{type(self).__name__} must be given options among "
-                    f"{', '.join(FIELDS)}, got {name!r}"
+                    f"{', '.join(self.taken)}, got {name!r}{owner}"
                 )
         # What the native kernel knows of each group, by the identity of its dict.
         self._plans: dict[int, tuple[Group, native.GroupPlan]] = {}
+        # Likewise the options that were looked at, and the delay among them, or -1.
+        self._known: dict[int, tuple[Group, tuple[Any, ...], int]] = {}
+        if self.fixed.get("as_rmsprop"):
+            options = from_rmsprop(options)
         # ε and bound as they were given: a group of another convention has its own.
         super().__init__(params, checked({**self.DEFAULTS, **options}))
 
@@ -62,64 +80,90 @@ class FamilyOptimizer(Optimizer):
         """Show the options of a named class in its signature; see `Keywords`."""
         super().__init_subclass__(**kwargs)
         if "DEFAULTS" in cls.__dict__:
-            cls.__init__.__signature__ = _signature(cls)  # pyright: ignore
+            cls.__init__.__signature__ = shown = _signature(cls)  # pyright: ignore
+            cls.taken = [name for name in shown.parameters if name not in _SELF]
+            fixed = {"reduction": None, "as_rmsprop": False, **cls.DEFAULTS}
+            cls.fixed = {n: v for n, v in fixed.items() if n not in cls.taken}
 
     def add_param_group(self, param_group: Group) -> None:
         """Add a group; its options are checked before anything is changed."""
         if isinstance(param_group, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
-            options = resolved(checked({**self.defaults, **param_group}))
+            if self.defaults["as_rmsprop"]:
+                param_group = from_rmsprop(param_group, self.defaults["betas"])
+            options = self._options_of(param_group)
             param_group = {**options, **_besides(param_group, options)}
         super().add_param_group(param_group)
+        self._known[id(self.param_groups[-1])] = self.param_groups[-1], (), -1
+
+    def _options_of(self, group: Group) -> Group:
+        """The options of a group, checked and as a checkpoint keeps them."""
+        options = resolved(checked({**self.DEFAULTS, **self.defaults, **group}))
+        for name, value in self.fixed.items():
+            if options[name] != value:
+                raise ValueError(
+                    f"{name} must be {value!r} in {type(self).__name__}, got "
+                    f"{options[name]!r}; acprop.{_owner(name)} takes it, and "
+                    "acprop.to_adamw makes a checkpoint that every class reads"
+                )
+        return options
+
+    def _check_options(self, group: Group) -> None:
+        """Look at options that were changed by hand, before anything moves."""
+        known = self._known.get(id(group))
+        if known is not None and is_unchanged(group, known[1]):
+            return
+        options = self._options_of({**group, "lr": 0.0})  # whose value is anybody's
+        if known is None or known[2] != options["delay"]:
+            for param in group["params"]:
+                check_window(self.state.get(param, {}), options["delay"])
+        del options["lr"]
+        if isinstance(group.get("betas"), list):
+            del options["betas"]  # it may be changed in place again
+        group.update(options)
+        alive = set(map(id, self.param_groups))
+        self._known = {i: seen for i, seen in self._known.items() if i in alive}
+        self._known[id(group)] = group, snapshot(group), group["delay"]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._plans = {}
-        for group in self.param_groups:
-            self._complete_group(group)
-
-    def _complete_group(self, group: Group) -> None:
-        """Give a group of another optimizer what it lacks."""
-        if is_foreign(group):  # there these mean something else
-            for option in ("eps", "foreach", "fused", "nesterov", "momentum"):
-                group.pop(option, None)
-        group.setdefault("small_state", False)
-        if group.pop(OWN_EPS, False):
-            group["eps"] = None
-        group.update(resolved({**self.defaults, **group}))
-
-    def state_dict(self) -> StateDict:
-        """What `load_state_dict` reads; `acprop.to_adamw` makes it AdamW's.
-
-        There ε would be a tuning knob and ours far too small a number for one, so a
-        convention's own ε is written as AdamW's, and marked.
-        """
-        saved = super().state_dict()
-        for group in saved["param_groups"]:
-            if group["eps"] == rules.convention(group["convention"]).eps:
-                group.update({"eps": 1e-8, OWN_EPS: True})
-        return saved
+        self._known = {id(group): (group, (), -1) for group in self.param_groups}
 
     def load_state_dict(self, state_dict: StateDict) -> None:
         """Load what `state_dict` returned; see Note [Types of loaded state]."""
         saved: dict[Any, Any] = {}
         small = [group["small_state"] for group in self.param_groups]
 
-        def remember(_: Optimizer, final: StateDict) -> None:
+        def prepare(_: Optimizer, final: StateDict) -> StateDict | None:
             self._check_saved(final)
             saved.update(final)
+            if len(final["param_groups"]) != len(small):
+                return None  # torch's own error follows
+            pairs = zip(final["param_groups"], small, strict=True)
+            return {**final, "param_groups": [self._completed(*pair) for pair in pairs]}
 
         def restore(_: Optimizer) -> None:
-            self._restore(saved, small)
+            self._restore(saved)
 
         # Registered last and first, so that the user's own hooks see and decide
         # everything: the dict before it is loaded, the state after it was restored.
-        before = self.register_load_state_dict_pre_hook(remember)
+        before = self.register_load_state_dict_pre_hook(prepare)
         after = self.register_load_state_dict_post_hook(restore, prepend=True)
         try:
             super().load_state_dict(state_dict)
         finally:
             before.remove()
             after.remove()
+
+    def _completed(self, saved: Group, small: bool) -> Group:
+        """A saved group with what it lacks, checked; how small state is, is ours."""
+        group = {**saved, "small_state": small}
+        if is_foreign(saved):  # there these mean something else
+            for option in ("eps", "foreach", "fused", "nesterov", "momentum"):
+                group.pop(option, None)
+        if group.pop("eps_is_the_conventions", False):  # of an older checkpoint
+            group["eps"] = None
+        return {**group, **self._options_of(group)}
 
     def _check_saved(self, saved: StateDict) -> None:
         """Refuse what could not be continued, before anything is replaced."""
@@ -144,8 +188,8 @@ class FamilyOptimizer(Optimizer):
                     "are the parameters in the order in which they were saved?"
                 )
 
-    def _restore(self, saved: StateDict, small: list[bool]) -> None:
-        """See Note [Types of loaded state]; how small it is kept is ours to say."""
+    def _restore(self, saved: StateDict) -> None:
+        """See Note [Types of loaded state]."""
         ids = [i for group in saved["param_groups"] for i in group["params"]]
         params = [p for group in self.param_groups for p in group["params"]]
         for i, param in zip(ids, params, strict=True):
@@ -158,9 +202,8 @@ class FamilyOptimizer(Optimizer):
                 elif odd and name in WIDE:
                     wide = real(value).to(param.device, wide_dtype(real(param)))
                     self.state[param][name] = wide
-        groups = zip(self.param_groups, saved["param_groups"], small, strict=True)
-        for group, theirs, is_small in groups:
-            group["small_state"] = is_small
+        groups = zip(self.param_groups, saved["param_groups"], strict=True)
+        for group, theirs in groups:
             for param in group["params"]:
                 if not self.state.get(param):
                     continue
@@ -190,6 +233,8 @@ class FamilyOptimizer(Optimizer):
         The name and the flat lists are what torch.compile knows: it runs this method
         while tracing, so that state is made once and outside the graph.
         """
+        if id(group) in self._known:  # not one that `step_one` made
+            self._check_options(group)
         # What an option needs is made when it is first needed, and what none needs any
         # more is not handed on: options may change between steps.
         columns: dict[str, list[Any]] = {
@@ -282,14 +327,15 @@ class FamilyOptimizer(Optimizer):
         if torch.compiler.is_compiling():
             if any(group["error_if_nonfinite"] for group in self.param_groups):
                 # A look at values breaks the graph.
-                check: Any = torch.compiler.disable(self._check_gradients)  # pyright: ignore[reportUnknownMemberType]
+                check: Any = torch.compiler.disable(self._check_groups)  # pyright: ignore[reportUnknownMemberType]
                 check()
             for group in self.param_groups:
+                items = self._items(group)
                 h = step_options_of(group)
-                for kernel, items in share_out(group, self._items(group), h):
-                    kernel(items, h)
+                for kernel, part in share_out(group, items, h):
+                    kernel(part, h)
             return loss
-        self._check_gradients()
+        self._check_groups()
         for run in [self._prepare(group) for group in self.param_groups]:
             run()
         return loss
@@ -326,6 +372,7 @@ class FamilyOptimizer(Optimizer):
             n_before: how many were stepped before it in the same backward pass.
         """
         group = self.param_groups[i]
+        self._check_options(group)
         self._check_dense(i, j)
         if group["error_if_nonfinite"]:
             self._check_finite(i, j, n_before=n_before)
@@ -340,9 +387,10 @@ class FamilyOptimizer(Optimizer):
         self._init_group(group, *fields)
         return [ParamWithState(*values) for values in zip(*fields, strict=True)]
 
-    def _check_gradients(self) -> None:
+    def _check_groups(self) -> None:
         """Look at all groups before the first state is made or parameter moved."""
         for i, group in enumerate(self.param_groups):
+            self._check_options(group)
             self._check_dense(i)
             if group["error_if_nonfinite"]:
                 self._check_finite(i)
@@ -390,6 +438,15 @@ class FamilyOptimizer(Optimizer):
 
 # A running mean in a checkpoint, as numbers or as codes.
 _MEANS = ("exp_avg", "exp_avg_code", "momentum_buffer", "momentum_buffer_code")
+
+
+# What belongs to a constructor and is no option.
+_SELF = ("self", "params")
+
+
+def _owner(option: str) -> str:
+    """The class that takes an option which not every class takes."""
+    return {"reduction": "AdaShift", "as_rmsprop": "RMSprop"}.get(option, "ACProp")
 
 
 def _besides(group: Group, options: Group) -> Group:

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
 from acprop.optim.base import FamilyOptimizer
-from acprop.optim.options import FIELDS, Betas, Keywords, check_decay
+from acprop.optim.options import FIELDS, Betas, Keywords
 from acprop.rule import Average, Center
 
 
@@ -41,7 +41,7 @@ class ACProp(FamilyOptimizer):
         params: parameters, named parameters or parameter groups, as for torch.optim.
     """
 
-    DEFAULTS: ClassVar[Mapping[str, Any]] = {"delay": 1}
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(
         self,
@@ -186,16 +186,16 @@ class RMSprop(FamilyOptimizer):
     otherwise torch's own is the one to use.
 
     Args:
-        beta1: None for the above; a number centers it, as SDProp does: v averages
-            (g - m)² with m = β1·m + (1 - β1)·g. torch's `centered=True` is another
-            estimate, v - m² with one decay for both.
+        momentum: above 0, b = momentum·b + g / (√v + ε) and x = x - lr·b. A group holds
+            it as betas[0], and alpha as betas[1].
+        centered: √(v - m²) for √v, with m = α·m + (1 - α)·g.
     """
 
     DEFAULTS: ClassVar[Mapping[str, Any]] = {
         "convention": "torch-rmsprop",
-        "average": None,
         "nesterov": False,
         "delay": 0,
+        "as_rmsprop": True,
         "decoupled_weight_decay": False,
     }
 
@@ -206,15 +206,12 @@ class RMSprop(FamilyOptimizer):
         alpha: float = 0.99,
         eps: float | None = None,
         weight_decay: float | Tensor = 0.0,
-        *,
-        beta1: float | None = None,
+        momentum: float = 0.0,
+        centered: bool = False,
         **options: Unpack[Keywords],
     ) -> None:
-        # Here, because the group calls both by other names.
-        check_decay("alpha", alpha)
-        check_decay("beta1", 0.0 if beta1 is None else beta1)
-        common = _common(lr, (beta1 or 0.0, alpha), eps, weight_decay)
-        own = {"center": None if beta1 is None else "m"}
+        own = {"alpha": alpha, "momentum": momentum, "centered": centered}
+        common = {"lr": lr, "eps": eps, "weight_decay": weight_decay}
         super().__init__(params, common | own | options)
 
 
@@ -234,5 +231,5 @@ def _explained(names: list[str]) -> str:
 
 
 if ACProp.__doc__:  # python -OO has none
-    _SHOWN = [name for name in FIELDS if name != "reduction"]
+    _SHOWN = [name for name in FIELDS if name not in ("reduction", "as_rmsprop")]
     ACProp.__doc__ = ACProp.__doc__.rstrip() + "\n" + _explained(_SHOWN) + "    "

@@ -6,7 +6,9 @@ scalars of a step from `settings`. Every message has the form
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, fields
+from operator import itemgetter
 from typing import Any, Literal, TypedDict
 
 from torch import Tensor
@@ -204,6 +206,12 @@ class Options:
         '"max" or "mean" shares one second moment among all elements of a tensor; '
         "None keeps one for each element.",
     )
+    as_rmsprop: bool = option(
+        False,
+        _flag,
+        "average and center as torch.optim.RMSprop has them, M = β1·M + u and "
+        "(1 - β2)·Σ β2^i·g² - m² with m of the decay β2.",
+    )
     clip: ClipOption = option(
         "convention",
         _clip,
@@ -263,8 +271,8 @@ class Options:
 
 _OF_RULE = ("average", "center", "delay", "nesterov", "reduction")
 FIELDS = {f.name: f for f in fields(Options)}
-# In a checkpoint: ε is the convention's own, whatever stands beside it.
-OWN_EPS = "eps_is_the_conventions"
+# All options but lr, which changes most often and is read at every step.
+_COMPARED = itemgetter(*(name for name in FIELDS if name != "lr"))
 
 
 class Keywords(TypedDict, total=False):
@@ -307,11 +315,14 @@ def resolved(plain: Group) -> Group:
     """Checked options with what is left to their convention filled in."""
     convention = rules.convention(plain["convention"])
     eps, clip = plain["eps"], plain["clip"]
+    eps = convention.eps if eps is None else eps
+    clip = convention.clip if clip == "convention" else clip
     rule = rules.choose(convention, **{name: plain[name] for name in _OF_RULE})
+    rules.check_bounded(rule, convention, eps, clip)
     return {
         **plain,
-        "eps": convention.eps if eps is None else eps,
-        "clip": convention.clip if clip == "convention" else clip,
+        "eps": eps,
+        "clip": clip,
         "average": rule.average,
         "nesterov": rule.nesterov,
         "center": rule.center,
@@ -321,6 +332,38 @@ def resolved(plain: Group) -> Group:
 def rule_of(group: Mapping[str, Any]) -> Rule:
     """Read the rule out of a parameter group."""
     return Rule(**{name: group[name] for name in _OF_RULE})
+
+
+def from_rmsprop(given: Mapping[str, Any], betas: Betas = (0.0, 0.99)) -> Group:
+    """Options in torch's words for RMSprop, alpha, momentum and centered, in ours.
+
+    betas: what alpha and momentum are unless they are given.
+    """
+    beta1, beta2 = betas
+    group = dict(given)
+    if "alpha" in group or "momentum" in group:
+        beta1 = check_decay("momentum", group.pop("momentum", beta1))
+        group["betas"] = beta1, check_decay("alpha", group.pop("alpha", beta2))
+        group["average"] = "after" if beta1 > 0 else None
+    if "centered" in group:
+        group["center"] = "m" if _flag("centered", group.pop("centered")) else None
+    return group
+
+
+def snapshot(group: Group) -> tuple[Any, ...]:
+    """The options of a group but lr, to tell later whether one was changed by hand."""
+    return tuple(
+        copy(value) if type(value) in (list, dict) else value  # changed in place
+        for value in _COMPARED(group)
+    )
+
+
+def is_unchanged(group: Group, kept: tuple[Any, ...]) -> bool:
+    """Are the options still those of the snapshot?"""
+    try:
+        return _COMPARED(group) == kept
+    except (KeyError, ValueError, RuntimeError):  # one is gone; arrays, large tensors
+        return False
 
 
 def _check_together(group: Group) -> None:

@@ -95,6 +95,16 @@ def complete(state: State, param: Tensor, group: Group, number: int) -> None:
         state[name] = _zeros(name, param, group)
 
 
+def check_window(state: State, delay: int) -> None:
+    """Refuse another delay than that of the window of gradients that is kept."""
+    kept = 1 + len(state["past"]) if "past" in state else 1
+    if state and max(delay, 1) != kept:
+        raise ValueError(
+            f"delay must stay {kept} between steps, got {delay}; the gradients that it "
+            "needs are not kept: make a new optimizer"
+        )
+
+
 def _zeros(name: str, param: Tensor, group: Group) -> Tensor:
     if name == "compensation":
         return torch.zeros_like(param, memory_format=torch.preserve_format)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from acprop import rule as rules
-from acprop.optim.options import FIELDS, OWN_EPS, Group
+from acprop.optim.options import FIELDS, Group
 
 State = dict[str, Any]
 
@@ -29,20 +29,26 @@ def translate(state: State, wanted: set[str], group: Group) -> None:
         if "momentum_buffer" in wanted - state.keys() and "exp_avg" in state:
             state["momentum_buffer"] = _normalised(state, group)
         elif "exp_avg" in wanted - state.keys() and "momentum_buffer" in state:
-            state["exp_avg"] = state["momentum_buffer"] * _denominator(state, group)
+            mean = state["momentum_buffer"] * _weight(group)
+            state["exp_avg"] = mean * _denominator(state, group)
     for name in {"exp_avg", "momentum_buffer"} - wanted:
         state.pop(name, None)
 
 
 def _normalised(state: State, group: Group) -> Tensor:
     m, root = state["exp_avg"], _denominator(state, group)
-    M = torch.where(root > 0, m / root, torch.zeros_like(m))
+    mean = torch.where(root > 0, m / root, torch.zeros_like(m))
     # As every u was: where s knew of no surprise m / D has no limit of its own.
-    if group["clip"] is None:
-        return M
-    growing = group["clip"] == "t**0.25"
-    bound = float(state["step"]) ** 0.25 if growing else group["clip"]
-    return M.clamp(-bound, bound)
+    if group["clip"] is not None:
+        growing = group["clip"] == "t**0.25"
+        bound = float(state["step"]) ** 0.25 if growing else group["clip"]
+        mean = mean.clamp(-bound, bound)
+    return mean / _weight(group)
+
+
+def _weight(group: Group) -> float:
+    """Of the newest in an average: a mean has 1 - β1, where RMSprop's sum has 1."""
+    return 1 - float(group["betas"][0]) if group["as_rmsprop"] else 1.0
 
 
 def _denominator(state: State, group: Group) -> Tensor:
@@ -86,7 +92,7 @@ _OWN = FIELDS.keys() - {
     "maximize",
     "capturable",
     "differentiable",
-} | {OWN_EPS}
+}
 
 
 def to_adamw(state_dict: dict[str, Any]) -> dict[str, Any]:
@@ -95,19 +101,36 @@ def to_adamw(state_dict: dict[str, Any]) -> dict[str, Any]:
         torch.optim.AdamW(params).load_state_dict(acprop.to_adamw(opt.state_dict()))
 
     The other way needs nothing: our `load_state_dict` reads AdamW's checkpoints.
-    Not for complex parameters, whose state we keep as real numbers: AdamW refuses it.
+    A convention's own ε becomes AdamW's: there it is a tuning knob, and ours far too
+    small a number for one. Not for complex parameters, whose state we keep as real
+    numbers: AdamW refuses it.
     """
+    _check_ours(state_dict)
     groups = {i: group for group in state_dict["param_groups"] for i in group["params"]}
     return {
         **state_dict,
         "state": {
             i: _adamws(kept, groups[i]) for i, kept in state_dict["state"].items()
         },
-        "param_groups": [
-            {name: value for name, value in group.items() if name not in _OWN}
-            for group in state_dict["param_groups"]
-        ],
+        "param_groups": [_adamws_group(group) for group in state_dict["param_groups"]],
     }
+
+
+def _check_ours(state_dict: dict[str, Any]) -> None:
+    is_dict = isinstance(state_dict, dict)  # pyright: ignore[reportUnnecessaryIsInstance]
+    groups: list[Group] = state_dict.get("param_groups", []) if is_dict else []
+    if not groups or "state" not in state_dict or any(map(is_foreign, groups)):
+        given = list(state_dict)[:3] if is_dict else state_dict
+        raise ValueError(
+            "state_dict must be of an optimizer of acprop's, with state and "
+            f"param_groups, got {given!r}; pass opt.state_dict(), not flattened"
+        )
+
+
+def _adamws_group(group: Group) -> Group:
+    own = group["eps"] == rules.convention(group["convention"]).eps
+    kept = {name: value for name, value in group.items() if name not in _OWN}
+    return {**kept, "eps": 1e-8 if own else group["eps"]}
 
 
 def _adamws(kept: State, group: Group) -> State:

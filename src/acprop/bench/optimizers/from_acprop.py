@@ -11,7 +11,7 @@ from acprop.bench.optimizers.entry import (
     arguments,
     defaults,
 )
-from acprop.optim import ACProp, AdaBelief, AdaShift, RMSprop
+from acprop.optim import ACProp, AdaBelief, AdaShift
 from acprop.plain import Plain
 
 
@@ -23,9 +23,8 @@ def _family(kind: type[ACProp | AdaBelief | AdaShift]) -> Make:
 
 
 def _sdprop(params: ParamsT, settings: Plain) -> Optimizer:
-    given = {**settings, "alpha": settings["beta2"]}
-    del given["beta2"]
-    return RMSprop(params, **arguments(given, decoupled="decoupled_weight_decay"))
+    given = arguments(settings, decoupled="decoupled_weight_decay")
+    return ACProp(params, average=None, center="m", delay=0, **given)
 
 
 FROM_ACPROP = (

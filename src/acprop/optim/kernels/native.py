@@ -9,14 +9,14 @@ import ctypes
 import functools
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from acprop import native
-from acprop.optim.options import FIELDS
+from acprop.optim.options import is_unchanged, snapshot
 from acprop.optim.params import (
     ParamWithState,
     is_dense_alike,
@@ -44,6 +44,8 @@ def obstacle_in_options(h: StepOptions) -> str | None:
         return f"it has no reduction, got {h.rule.reduction!r}"
     if h.constraint is not None:
         return f"it has no constraint, got {h.constraint!r}"
+    if h.as_rmsprop and (h.rule.average or h.rule.center):
+        return "it has neither the momentum nor the center of torch.optim.RMSprop"
     return None
 
 
@@ -132,7 +134,7 @@ class GroupPlan:
         self._params = list(group["params"])
         self._ids = list(map(id, self._params))
         self._silent = [p for p in group["params"] if p.grad is None]
-        self._options = _OPTIONS(group)
+        self._options = snapshot(group)
         h = step_options_of(group)
         for part in self._parts:
             part.set_options(h)
@@ -140,7 +142,7 @@ class GroupPlan:
     def refresh(self, group: dict[str, Any], state: State) -> bool:
         """Take over the new gradients; False if a new plan has to be made."""
         return (
-            _OPTIONS(group) == self._options
+            is_unchanged(group, self._options)
             and list(map(id, group["params"])) == self._ids
             and list(map(id, state.values())) == self._states
             and all(p.grad is None for p in self._silent)
@@ -152,10 +154,6 @@ class GroupPlan:
         lr = float(group["lr"])
         for part in self._parts:
             part.run(lr)
-
-
-# All options but lr, which changes most often and is handed over at every step.
-_OPTIONS = itemgetter(*(name for name in FIELDS if name != "lr"))
 
 
 # What C is told the addresses of.
@@ -216,8 +214,8 @@ class Plan:
         # No gradient now, or one that only looks like a tensor?
         if set(map(type, grads)) != {Tensor}:
             return False
-        found = _addresses(grads)
         try:
+            found = _addresses(grads)  # a sparse one has none
             if _addresses(self.params) != self._param:
                 return False
             # A view may start at the same address and be shorter.
