@@ -7,6 +7,8 @@ OLDEST := $(addprefix tests/optim/test_,between_steps.py gradients.py groups.py 
 	kernels_agree.py native.py options.py state_dict.py)
 # Nothing is installed whose hash is not in a lock file, and no package's own code runs on the way.
 LOCKED := install -q --require-hashes --no-deps --only-binary :all:
+TORCH := $(shell grep -o '^torch==[^ ]*' requirements/torch.txt)
+LOCKS := requirements/torch.txt requirements/dev.txt requirements/cuda.txt
 C_SOURCES := $(wildcard src/acprop/native/*.c src/acprop/native/*.h src/acprop/native/*.inc)
 
 help:  ## show this list
@@ -14,10 +16,16 @@ help:  ## show this list
 
 setup: $(STAMP)  ## build .venv with the package and everything the targets need
 
-$(STAMP): pyproject.toml requirements/dev.txt requirements/cuda.txt setup.py $(C_SOURCES)
+$(STAMP): pyproject.toml $(LOCKS) setup.py $(C_SOURCES)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "PYTHON must be 3.11 or newer, got $$($(PYTHON) --version); run make PYTHON=python3.11"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	# Of two files pip prefers the one whose hash an index tells, which the CPU's build may lack: so it chooses
+	# a file first, and installs that if it is locked, else one that is.
+	$(BIN)/pip download -q --no-deps --only-binary :all: -d build/torch $(TORCH)
+	$(BIN)/pip $(LOCKED) --no-index -f build/torch -r requirements/torch.txt || \
+	  $(BIN)/pip $(LOCKED) -r requirements/torch.txt
+	@rm -r build/torch
 	$(BIN)/pip $(LOCKED) -r requirements/dev.txt
 	$(BIN)/pip show torch | grep -q '^Version: .*+cpu' || $(BIN)/pip $(LOCKED) -r requirements/cuda.txt
 	$(BIN)/pip install -q --no-deps --no-build-isolation -e .

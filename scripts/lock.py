@@ -6,7 +6,8 @@ that a build which the registry does not have can be added by its file:
 
     make lock LOCK="--upgrade-package torch torch-2.13.0+cpu-….whl"
 
-dev       .venv, on every platform and Python that we support
+torch     of its builds, the CPU's where one is offered
+dev       the rest of .venv, on every platform and Python that we support
 cuda      what torch needs besides where its build is not the CPU's
 trainers  what `make test-trainers` adds to .venv
 timm      what it keeps apart from .venv
@@ -72,18 +73,24 @@ def main() -> None:
     builds = [Path(word) for word in sys.argv[1:] if word.endswith(".whl")]
     options = [word for word in sys.argv[1:] if not word.endswith(".whl")]
     project = ["pyproject.toml", "--extra", "dev", *options]
-    dev = resolved(read("dev", "cuda"), project)
+    dev = resolved(read("torch", "dev", "cuda"), project)
     for build in builds:
         name, version = build.name.split("-")[:2]
         digest = hashlib.sha256(build.read_bytes()).hexdigest()
         dev[f"{name}=={version.partition('+')[0]}"].add(f"sha256:{digest}")
-    write("dev", {e: h for e, h in dev.items() if not CUDA.match(e)})
-    write("cuda", {e: h for e, h in dev.items() if CUDA.match(e)})
+    parts: dict[str, Entries] = {"torch": {}, "dev": {}, "cuda": {}}
+    for entry, hashes in dev.items():
+        part = "torch" if entry.startswith("torch==") else "dev"
+        parts["cuda" if CUDA.match(entry) else part][entry] = hashes
+    for name, entries in parts.items():
+        write(name, entries)
 
     more = resolved(dev | read("trainers"), [*project, "--extra", "trainers"])
     write("trainers", {e: h for e, h in more.items() if e not in dev})
 
-    pins = ["-", "--constraints", str(FOLDER / "dev.txt"), *options]
+    pins = ["-", *options]
+    for name in parts:
+        pins += ["--constraints", str(FOLDER / f"{name}.txt")]
     timm = resolved(more | read("timm"), pins, "timm\ntorchvision")
     write("timm", {e: h for e, h in timm.items() if re.match("timm|torchvision", e)})
 
@@ -91,7 +98,9 @@ def main() -> None:
     builds_with = "\n".join(["build", "uv", *toml["build-system"]["requires"]])
     write("build", resolved(dev | read("build"), pins, builds_with))
 
-    write("oldest", resolved(read("oldest"), ["-", *options], "\n".join(OLDEST.split())))
+    write(
+        "oldest", resolved(read("oldest"), ["-", *options], "\n".join(OLDEST.split()))
+    )
 
 
 if __name__ == "__main__":
