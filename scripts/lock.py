@@ -65,7 +65,7 @@ def resolved(old: Entries, options: list[str], wanted: str = "") -> Entries:
 
 
 def write(name: str, entries: Entries) -> None:
-    text = f"# Made by make lock. {len(entries)} packages.\n{written(entries)}"
+    text = f"# Made by make lock.\n{written(entries)}"
     (FOLDER / f"{name}.txt").write_text(text, "utf-8")
 
 
