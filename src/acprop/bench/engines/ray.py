@@ -88,7 +88,8 @@ def _join(ray: Any, address: str | None) -> None:
     try:
         ray.init(address=address, **quiet)
     except (refused, ConnectionError, ValueError, RuntimeError) as error:
-        if isinstance(error, refused) or isinstance(error.__cause__, refused):
+        # With a wrong token Ray gives up at last, and quotes why.
+        if isinstance(error, refused) or refused.__name__ in str(error.__cause__):
             raise tokens.refused(address) from error
         raise ValueError(
             f"address must be that of a Ray cluster that runs, got {address} "
