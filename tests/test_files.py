@@ -46,3 +46,28 @@ def test_a_folder_cannot_be_where_a_file_is(tmp_path):
     for path in (tmp_path / "file", tmp_path / "file" / "deep"):
         with pytest.raises(ValueError, match=r"^out must be a folder, got the file"):
             files.check_folder("out", path)
+
+
+def test_what_is_sealed_comes_back_and_any_flipped_bit_is_noticed(tmp_path):
+    """Inside the content or the seal; also a file cut short, and an empty one."""
+    path = tmp_path / "a"
+    files.write(path, b"content" + files.seal(b"content"))
+    assert files.read_sealed(path) == b"content"
+    whole = path.read_bytes()
+    flipped = [
+        whole[:i] + bytes([whole[i] ^ 1 << bit]) + whole[i + 1 :]
+        for i in range(len(whole))
+        for bit in (0, 7)
+    ]
+    for damaged in (*flipped, *(whole[:n] for n in range(len(whole)))):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="must end with the SHA-256 of the rest"):
+            files.read_sealed(path)
+
+
+def test_what_was_there_is_kept_if_that_is_wanted(tmp_path):
+    path, older = tmp_path / "a", tmp_path / "older"
+    for content in (b"1", b"2", b"3"):
+        files.write(path, content, older=older)
+    assert (path.read_bytes(), older.read_bytes()) == (b"3", b"2")
+    assert names(tmp_path) == ["a", "older"]

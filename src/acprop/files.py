@@ -1,5 +1,6 @@
 """Files that are whole or not there, however the process that writes them ends."""
 
+import hashlib
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -7,11 +8,21 @@ from pathlib import Path
 from typing import IO
 
 PARTS = ".*.part"  # what a killed process may leave in a folder
+_MARK = b"sha256:"
+_SEAL = len(_MARK) + 65  # bytes: the mark, 64 digits, a newline
+
+
+class UnsealedError(ValueError):
+    """A file ends with no SHA-256."""
 
 
 @contextmanager
-def replacing(path: Path) -> Generator[IO[bytes]]:
-    """Open a file that takes the place of `path` once all of it is on disk."""
+def replacing(path: Path, older: Path | None = None) -> Generator[IO[bytes]]:
+    """Open a file that takes the place of `path` once all of it is on disk.
+
+    older: where what was there is kept. Killed between the two renames, a process
+    leaves that one alone.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     # A name of this process's own: another may be writing the same file.
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -20,6 +31,8 @@ def replacing(path: Path) -> Generator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        if older is not None and path.exists():
+            os.replace(path, older)
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
@@ -32,7 +45,28 @@ def check_folder(name: str, path: Path) -> None:
             raise ValueError(f"{name} must be a folder, got the file {part}")
 
 
-def write(path: Path, content: str | bytes) -> None:
-    """Write a whole file, text in UTF-8."""
-    with replacing(path) as file:
+def write(
+    path: Path, content: str | bytes | memoryview, *, older: Path | None = None
+) -> None:
+    """Write a whole file, text in UTF-8. older: where what was there is kept."""
+    with replacing(path, older) as file:
         file.write(content.encode() if isinstance(content, str) else content)
+
+
+def seal(content: bytes | memoryview) -> bytes:
+    """What a file of this content ends with: its SHA-256.
+
+    In the same file: no kill can part them, and torch ignores what follows.
+    """
+    return _MARK + hashlib.sha256(content).hexdigest().encode() + b"\n"
+
+
+def read_sealed(path: Path) -> bytes:
+    """The content before the seal; ValueError if it is not what was written."""
+    whole = path.read_bytes()
+    content, end = whole[:-_SEAL], whole[-_SEAL:]
+    if not end.startswith(_MARK):
+        raise UnsealedError(f"{path} must end with the SHA-256 of the rest, got none")
+    if end != seal(content):
+        raise ValueError(f"{path} must end with the SHA-256 of the rest, got another")
+    return content

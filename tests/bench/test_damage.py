@@ -1,10 +1,13 @@
 """Stores that are newer, damaged or full: a named error, and nothing is lost."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from acprop.bench import index
@@ -16,6 +19,9 @@ from acprop.bench.store import DamagedError, Store
 from acprop.bench.studies import PlannedRun
 from acprop.cli.app import app
 from acprop.records import RunStatus
+
+from .test_run import SPEC as TOY
+from .test_run import Stop, go, timeless
 
 SPEC = RunSpec("vision", {"dataset": "mnist"}, "acprop", {"lr": 1e-3}, 3, 0)
 
@@ -91,11 +97,151 @@ def test_truncated_metrics_are_named_with_their_line(tmp_path, done):
     assert (done.path / "metrics.jsonl").read_bytes() == left
 
 
-def test_a_truncated_checkpoint_is_named(done):
-    done.save({"n": list(range(1000))})
-    truncate(done.path / "checkpoint.pt")
-    with pytest.raises(DamagedError, match=r"checkpoint.pt must be a whole checkpoint"):
-        done.load()
+def flip(path):
+    """One bit of a weight: torch would load it without a word."""
+    weight = torch.load(path, weights_only=True)["session"]["net"]["weight"]
+    whole = bytearray(path.read_bytes())
+    whole[whole.index(weight.numpy().tobytes())] ^= 1
+    path.write_bytes(whole)
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def edit(path, **progress):
+    saved = torch.load(path, weights_only=True)
+    saved["progress"] |= progress
+    torch.save(saved, path)
+
+
+def far_ahead(path):
+    edit(path, step=10**9)
+
+
+def without_epochs(path):
+    edit(path, history=[])
+
+
+def a_number(path):
+    torch.save(3, path)
+
+
+class Hostile:
+    def __reduce__(self):
+        return os.system, ("touch hostile",)
+
+
+def hostile(path):
+    torch.save(Hostile(), path)
+
+
+DAMAGE = [flip, truncate, empty, far_ahead, without_epochs, a_number, hostile]
+
+
+@pytest.fixture
+def stopped(tmp_path, monkeypatch):
+    """A run of 20 steps that stopped after 7, with checkpoints of steps 6 and 7."""
+    monkeypatch.chdir(tmp_path)  # where something hostile would leave its mark
+    _, folder = go(tmp_path / "parts", watcher=Stop(7), checkpoint_seconds=0.0)
+    assert folder.load()["progress"]["step"] == 7
+    return folder
+
+
+@pytest.fixture
+def whole(tmp_path):
+    """The same run in one piece."""
+    return go(tmp_path / "whole")[1]
+
+
+def contents(folder):
+    return {p.name: p.read_bytes() for p in folder.path.glob("[cmr]*.*")}
+
+
+def assert_it_ends_as(whole, tmp_path, *, from_step):
+    status, folder = go(tmp_path / "parts", resume=True)
+    assert status == "done"
+    assert folder.read()["attempts"][-1]["from_step"] == from_step
+    assert timeless(folder.metrics()) == timeless(whole.metrics())
+    states = [f.read()["final"]["state_sha256"] for f in (folder, whole)]
+    assert states[0] == states[1]
+    assert not list(folder.path.glob("checkpoint*"))
+    return folder
+
+
+@pytest.mark.parametrize("damage", DAMAGE, ids=lambda f: f.__name__)
+def test_a_damaged_checkpoint_is_noticed_and_the_one_before_it_taken(
+    damage, stopped, whole, tmp_path, capsys
+):
+    damage(stopped.path / "checkpoint.pt")
+    folder = assert_it_ends_as(whole, tmp_path, from_step=6)
+    words = f"run {TOY.id} goes on from the checkpoint before its last: {folder.path}"
+    told = capsys.readouterr().err
+    assert words in told
+    assert "weights_only" not in told
+    (why,) = folder.read()["attempts"][-1]["passed_over"]
+    assert why in told
+    assert not (tmp_path / "hostile").exists()
+
+
+@pytest.mark.parametrize("damage", DAMAGE, ids=lambda f: f.__name__)
+def test_without_a_whole_checkpoint_the_remedy_is_told_and_nothing_changed(
+    damage, stopped, tmp_path
+):
+    for name in ("checkpoint.pt", "checkpoint.older.pt"):
+        damage(stopped.path / name)
+    before = contents(stopped)
+    message = r"checkpoint.pt must be a whole checkpoint of this run, got .*; delete "
+    with pytest.raises(DamagedError, match=message) as raised:
+        go(tmp_path / "parts", resume=True)
+    assert "weights_only" not in str(raised.value)
+    assert raised.value.__cause__ is None
+    assert contents(stopped) == before
+    for path in stopped.path.glob("checkpoint*"):
+        path.unlink()
+    assert go(tmp_path / "parts", resume=True)[0] == "done"
+
+
+def test_a_damaged_checkpoint_never_takes_the_place_of_a_whole_one(stopped, tmp_path):
+    """The next one replaces it, and the one before stays where it is."""
+    flip(stopped.path / "checkpoint.pt")
+    before = (stopped.path / "checkpoint.older.pt").read_bytes()
+    assert go(tmp_path / "parts", resume=True, watcher=Stop(1))[0] == "interrupted"
+    assert (stopped.path / "checkpoint.older.pt").read_bytes() == before
+    assert stopped.load()["progress"]["step"] == 7
+
+
+@pytest.mark.parametrize("n_renames", [0, 1])
+def test_killed_between_the_renames_of_a_checkpoint_it_goes_on_from_the_last(
+    n_renames, stopped, whole, tmp_path
+):
+    """A new checkpoint puts the old one aside, then takes its place."""
+    program = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from acprop.bench.store import RunFolder\n"
+        "path, made, replace = Path(sys.argv[1]), [], os.replace\n"
+        "def rename(old, new):\n"
+        "    len(made) == int(sys.argv[2]) and os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    made.append(new)\n"
+        "    replace(old, new)\n"
+        "os.replace = rename\n"
+        "RunFolder(path).unpack({'checkpoint.pt': b'of a later step'})\n"
+    )
+    words = [sys.executable, "-c", program, stopped.path, str(n_renames)]
+    assert subprocess.run(words).returncode == -signal.SIGKILL
+    assert list(stopped.path.glob(".checkpoint.pt.*.part"))
+    assert_it_ends_as(whole, tmp_path, from_step=7)
+
+
+def test_a_checkpoint_of_an_older_acprop_is_taken_and_that_is_told(
+    stopped, whole, tmp_path, capsys
+):
+    """It has no SHA-256."""
+    saved = torch.load(stopped.path / "checkpoint.pt", weights_only=True)
+    torch.save(saved, stopped.path / "checkpoint.pt")
+    assert_it_ends_as(whole, tmp_path, from_step=7)
+    assert "taken without a check" in capsys.readouterr().err
 
 
 @pytest.fixture

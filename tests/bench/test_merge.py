@@ -13,9 +13,9 @@ SPEC = RunSpec("vision", {"dataset": "mnist"}, "acprop", {"lr": 1e-3}, 4, 0)
 OTHER = replace(SPEC, seed=1)
 
 
-def put(root, spec, status=None, epochs=1, state="aa"):
+def put(root, spec, status=None, epochs=1, state="aa", machine=None):
     folder = Store(root).folder(spec)
-    folder.begin(spec)
+    folder.begin(spec, machine=machine or {})
     folder.write_metrics([{"epoch": i} for i in range(epochs)])
     folder.save({"n": epochs})
     folder.write_artifacts({"samples.png": bytes([epochs])})
@@ -80,6 +80,28 @@ def test_two_results_that_differ_are_named_and_ours_is_kept(tmp_path):
     merged = merge([tmp_path / "a", tmp_path / "b"], tmp_path / "into")
     (line,) = merged.conflicts
     assert f"run {SPEC.id} ended as done with state bb" in line
+    assert merged.known == 1
+    assert into.read()["final"] == {"state_sha256": "aa"}
+
+
+HERE = {"threads": 1, "kernel": "native", "capability": "AVX2", "torch": "2.13.0"}
+OTHERS = [{"threads": 2}, {"kernel": "torch"}, {"capability": "AVX512"}]
+OTHERS += [{"torch": "2.14.0"}, {"device": "cuda"}, {"ranks": 2}]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=str)
+def test_results_under_unlike_conditions_are_named_and_no_conflict(other, tmp_path):
+    into = put(tmp_path / "into", SPEC, "done", machine=HERE)
+    put(tmp_path / "a", SPEC, "done", state="bb", machine=HERE | other)
+    put(tmp_path / "b", SPEC, "done", state="bb", machine=HERE)
+    merged = merge([tmp_path / "a", tmp_path / "b"], tmp_path / "into")
+    (line,) = merged.unlike
+    ((name, value),) = other.items()
+    assert f"{tmp_path / 'a'}: run {SPEC.id} ended as done with state bb" in line
+    assert f"{name} {value}" in line
+    assert f"{name} {HERE.get(name, 'unknown')}" in line
+    (conflict,) = merged.conflicts
+    assert conflict.startswith(f"{tmp_path / 'b'}: run {SPEC.id}")
     assert merged.known == 1
     assert into.read()["final"] == {"state_sha256": "aa"}
 

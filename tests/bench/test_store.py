@@ -78,6 +78,22 @@ def test_to_forget_a_run_leaves_nothing_to_resume(folder):
     assert (folder.status(), folder.load(), folder.metrics()) == (None, None, [])
 
 
+def test_a_checkpoint_from_another_disk_puts_the_last_one_aside(tmp_path, folder):
+    """What a node sends now and then is what was kept here, with its SHA-256."""
+    sender = Store(tmp_path / "node").folder(SPEC)
+    for n in (1, 2):
+        sender.begin(SPEC)
+        sender.save({"n": n})
+        sent = sender.pack()
+        sent.pop("checkpoint.older.pt", None)
+        folder.unpack(sent)
+    assert folder.load() == {"n": 2}
+    (folder.path / "checkpoint.pt").write_bytes(b"")
+    assert folder.load() == {"n": 1}
+    folder.unpack(sender.pack())
+    assert folder.load() == {"n": 2}
+
+
 def test_what_a_killed_process_left_is_removed_by_the_next(folder):
     folder.save({"n": 1})
     (folder.path / ".checkpoint.pt.4711.part").write_bytes(b"half")

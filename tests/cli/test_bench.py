@@ -9,6 +9,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from acprop.bench.conditions import threads
 from acprop.cli.app import app, run
 from acprop.records import RunRecord, StudyRecord, from_json, read
 
@@ -120,6 +121,7 @@ BAD = [
         "run vision/mnist-mlp --optimizer adam --time-limit 0",
         "time-limit must be finite and above 0, got 0",
     ),
+    ("run vision/mnist-mlp --optimizer adam --threads 0", "threads must be 1 or more"),
     ("study vision/mnist-mlp --jobs 0", "jobs must be 1 or more, got 0"),
     ("study vision/foo", "study must be one of"),
     ("study vision/mnist-mlp --scale huge", "scale must be one of smoke, small, paper"),
@@ -174,7 +176,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_a_second_process_is_refused(
 
 
 @pytest.mark.usefixtures("mnist", "studies")
-def test_a_study_runs_all_and_writes_its_records(tmp_path):
+def test_a_study_runs_all_and_a_run_alone_ends_in_the_same_state(tmp_path):
     asked = ["study", "vision/tiny", "--runs", str(tmp_path / "runs"), "--json"]
     result = acprop(*asked)
     assert result.exit_code == 0, result.output
@@ -188,6 +190,17 @@ def test_a_study_runs_all_and_writes_its_records(tmp_path):
         ("sgd", 1),
     ]
     assert {r.status for r in runs} == {"done"}
+    one = ["run", "vision/tiny", "--optimizer", "acprop", "--lr", "1e-3", "--json"]
+    with threads(2):  # as torch has on two cores, if nobody says otherwise
+        alone = from_json(acprop(*one, "--runs", str(tmp_path / "alone")).stdout)
+        more = [*one, "--threads", "2", "--runs", str(tmp_path / "two")]
+        two = from_json(acprop(*more).stdout)
+    assert alone.run == runs[0].run == two.run
+    assert alone.final["state_sha256"] == runs[0].final["state_sha256"]
+    assert alone.machine == runs[0].machine
+    assert alone.machine["threads"] == 1
+    (under,) = two.machine["ran_under"]
+    assert under == alone.machine["ran_under"][0] | {"threads": 2}
 
 
 @pytest.mark.usefixtures("mnist", "studies")

@@ -65,6 +65,12 @@ def test_stores_are_collected_and_a_conflict_is_an_exit_code(store, tmp_path):
     third = acprop("collect", store, "--into", into)
     assert third.exit_code == 1
     assert f"conflict: {store}: run {done.path.name} ended as done" in third.stderr
+    known = done.read() | {"machine": {"threads": 2}}
+    (done.path / "run.json").write_text(json.dumps(known), "utf-8")
+    fourth = acprop("collect", store, "--into", into)
+    assert fourth.exit_code == 0
+    assert f"not compared: {store}: run {done.path.name} ended as done" in fourth.stderr
+    assert "under threads 2, kernel unknown" in fourth.stderr
 
 
 BAD = [
@@ -72,6 +78,11 @@ BAD = [
     ("study vision/mnist-mlp --address x", "address must come with --executor ray"),
     ("study vision/mnist-mlp --gpus 1", "gpus must come with --executor ray or slurm"),
     ("study vision/mnist-mlp --executor ray --cpus 0", "cpus must be 1 or more, got 0"),
+    (
+        "study vision/mnist-mlp --executor slurm --cpus 2 --threads 3",
+        "threads must be at most cpus, 2, got 3",
+    ),
+    ("study vision/mnist-mlp --threads 0", "threads must be 1 or more, got 0"),
     (
         "study vision/mnist-mlp --executor ray --minutes 5",
         "minutes must come with --executor slurm, got ray",

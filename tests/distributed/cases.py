@@ -2,6 +2,7 @@
 
 import copy
 import runpy
+import unittest.mock
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
-from rows import KINDS, OPTIONS, STEPS, Net, Run, gap, replayed, row, whole
+from rows import KINDS, OPTIONS, STEPS, Net, Run, batch, gap, replayed, row, whole
 from torch import nn
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.device_mesh import init_device_mesh
@@ -23,6 +24,7 @@ from torch.distributed.fsdp import (
     fully_shard,
 )
 from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.distributed.tensor import Shard, distribute_tensor
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     RowwiseParallel,
@@ -163,6 +165,49 @@ def _(_: Path) -> dict[str, Any]:
     return found
 
 
+@case("reductions", 2)
+def _(_: Path) -> dict[str, Any]:
+    """What needs the whole tensor, of which the second rank holds nothing."""
+    found = {}
+    mesh = init_device_mesh("cpu", (2,))
+    for name, options in REDUCTIONS.items():
+        param = nn.Parameter(torch.tensor([[3.0, -1.0, 0.5]]))
+        sharded = nn.Parameter(distribute_tensor(param.detach(), mesh, [Shard(0)]))
+        params = [param, sharded]
+        made = [acprop.ACProp([p], **OPTIONS, **options) for p in params]
+        for step in range(2):
+            param.grad = batch(step)[:1, :3]
+            sharded.grad = distribute_tensor(param.grad, mesh, [Shard(0)])
+            for opt in made:
+                opt.step()
+        found[name] = gap(*([whole(p)] for p in params))
+    return found
+
+
+REDUCTIONS: dict[str, Any] = {
+    f"{name}, foreach={foreach}": {**options, "foreach": foreach}
+    for name, options in {
+        "ball": {"constraint": acprop.Ball(0.3)},
+        "max": {"reduction": "max"},
+        "mean": {"reduction": "mean"},
+        "max and ball": {"reduction": "max", "constraint": acprop.Ball(0.3)},
+    }.items()
+    for foreach in (False, True)
+}
+
+
+@case("fsdp2-released", 2)
+def _(_: Path) -> dict[str, Any]:
+    def shard(model: Net, kind: type) -> Run:
+        run = fsdp2(model, kind)
+        if kind is acprop.ACProp:
+            acprop.release_gradients(run.opt)
+            run.keeps_gradients = False
+        return run
+
+    return row(shard)
+
+
 # ---- the others ----------------------------------------------------------------------
 
 
@@ -200,6 +245,30 @@ def _(_: Path) -> dict[str, Any]:
         return run
 
     return row(shard)
+
+
+@case("ddp-released", 2)
+def _(_: Path) -> dict[str, Any]:
+    """Each rank would step with its own gradient."""
+    torch.manual_seed(0)
+    model = Net()
+    opt = acprop.ACProp(model.parameters(), **OPTIONS)
+    found: dict[str, Any] = {}
+    try:
+        acprop.release_gradients(opt)
+    except RuntimeError as error:
+        found["refused"] = str(error)
+    opt = acprop.ACProp(model.parameters(), **OPTIONS)
+    with unittest.mock.patch.object(dist, "is_initialized", return_value=False):
+        acprop.release_gradients(opt)  # before there is a group
+    start = [whole(p) for p in model.parameters()]
+    try:
+        rank = dist.get_rank()
+        DistributedDataParallel(model)(batch(rank)).square().mean().backward()
+    except RuntimeError as error:
+        found["refused late"] = str(error)
+    found["moved"] = gap([whole(p) for p in model.parameters()], start)
+    return found
 
 
 @case("zero-redundancy", 2)

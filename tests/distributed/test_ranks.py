@@ -94,6 +94,32 @@ def test_large_shards_are_cut_up_without_a_collective(report, options):
     assert row["in_step"] == 0
 
 
+@each("foreach", [False, True])
+@each("what", ["ball", "max", "mean", "max and ball"])
+def test_a_rank_without_a_share_takes_part_in_what_needs_the_whole(
+    report, what, foreach
+):
+    """It raised, and the others waited for it for ever."""
+    assert report["2"]["reductions"][f"{what}, foreach={foreach}"] <= ROUNDING
+
+
+# ---- gradients that are freed at once ------------------------------------------------
+
+
+def test_released_gradients_of_shards_are_those_of_all_ranks(report):
+    row = report["2"]["fsdp2-released"]
+    assert row["acprop"] <= max(row["adamw"], ROUNDING)
+    assert row["moved"] > 0.01
+
+
+@each("when", ["refused", "refused late"])
+def test_released_gradients_are_refused_where_ranks_hold_whole_parameters(report, when):
+    """Under DDP each rank took steps of its own."""
+    row = report["2"]["ddp-released"]
+    assert row[when].startswith("release_gradients must be given sharded parameters")
+    assert row["moved"] == 0
+
+
 # ---- checkpoints ---------------------------------------------------------------------
 
 

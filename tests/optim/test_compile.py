@@ -81,3 +81,17 @@ def test_the_default_backend_computes_the_same_steps():
     assert n_graphs == 1
     for a, b in zip(eager, compiled, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-7)
+
+
+def test_a_bad_gradient_stops_a_compiled_step_before_anything_moves():
+    model, opt, _ = make(1e-2, error_if_nonfinite=True)
+    start = [p.detach().clone() for p in model.parameters()]
+    step = torch.compile(opt.step, backend="aot_eager")
+    model(torch.ones(8, 5)).sum().backward()
+    step()
+    moved = [p.detach().clone() for p in model.parameters()]
+    assert not any(map(torch.equal, start, moved))
+    (float("inf") * model(torch.ones(8, 5))).sum().backward()
+    with pytest.raises(RuntimeError, match=r"must be finite, got .* nothing was chang"):
+        step()
+    assert all(map(torch.equal, moved, model.parameters()))

@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+import acprop
+
 from .infos import (
     CASES_ON_EVERY_KERNEL,
     each_case_on_every_kernel,
@@ -74,6 +76,25 @@ def test_gradients_are_read_and_never_written(case):
         after = [p.grad for p in optimizer.param_groups[0]["params"]]
         assert all(a is g for a, g in zip(after, grads, strict=True))
         assert [(grad._version, bits(grad)) for grad in after] == before
+
+
+@pytest.mark.parametrize("convention", ["guarded", "paper", "authors", "optax"])
+def test_a_bounded_step_leaves_the_gradient_to_m_and_s(convention):
+    """The list operations clipped p.grad in place, and m and s were fed that."""
+    states = []
+    for foreach in (False, True):
+        param = leaf(torch.tensor([1.0, -2.0, 0.5]))
+        optimizer = acprop.ACProp(
+            [param], convention=convention, average=None, clip=1.0, foreach=foreach
+        )
+        given = torch.tensor([5.0, -7.0, 0.25])
+        param.grad = given.clone()
+        for _ in range(2):
+            optimizer.step()
+            exactly(param.grad, given)
+        states.append(optimizer.state[param])
+    for name, value in states[0].items():
+        torch.testing.assert_close(states[1][name], value)
 
 
 @each_case_on_every_kernel

@@ -224,3 +224,51 @@ def test_both_kernels_agree_in_half_precision(convention, kahan, dtype):
         steps(opt, params, 20, seed=0)
         ends.append([whole(opt, p) for p in params])
     torch.testing.assert_close(ends[1], ends[0], rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        {},
+        {"foreach": True},
+        {"foreach": False},
+        {"fused": False},
+        {"small_state": True},
+    ],
+    ids=str,
+)
+@both_halves
+def test_a_parameter_set_by_hand_keeps_its_value(dtype, kernel):
+    """What rounding lost belongs to the old value; to the new one it would be noise."""
+    param = torch.ones(2, 64, dtype=dtype, requires_grad=True)
+    opt = acprop.ACProp([param], lr=1e-4, **kernel)
+    steps(opt, [param], 3, seed=0)
+    assert opt.state[param]["compensation"].any()
+    param.data.zero_()
+    opt.param_groups[0]["lr"] = 0.0
+    steps(opt, [param], 1, seed=1)
+    assert not whole(opt, param).any()
+
+
+@both_halves
+def test_what_rounding_lost_is_never_mistaken_for_that(dtype):
+    """The largest rest is half a unit: at most eps/2 of the value, also rounded.
+
+    All values of the type with the rests of numbers just below the middle to the next.
+    """
+    bits = torch.arange(2**15, dtype=torch.int16)
+    x = bits.view(dtype)
+    x = x[x.isfinite() & (x < torch.finfo(dtype).max / 2)]
+    above = x.view(torch.int16).add(1).view(dtype)
+    for share in (-0.25, -0.2499999, 0.1, 0.3, 0.4999, 0.4999999):
+        wide = x.float() + share * (above.float() - x.float())
+        param = wide.to(dtype).requires_grad_()
+        param.grad = torch.zeros_like(param)
+        opt = acprop.ACProp([param], lr=0.0)
+        opt.step()
+        lost = opt.state[param]["compensation"]
+        lost.copy_(wide - param.detach().float())
+        before = whole(opt, param)
+        opt.step()
+        assert torch.equal(whole(opt, param), before)
+        assert lost.any()

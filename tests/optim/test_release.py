@@ -130,6 +130,103 @@ def test_a_bad_gradient_is_named_and_changes_nothing():
     assert_equal(net, before)
 
 
+def test_a_bad_gradient_behind_others_is_told_as_it_is():
+    """Of six parameters five had moved where the message was: nothing was changed."""
+    net = nn.Sequential(*(nn.Linear(2, 2) for _ in range(3)))
+    opt = acprop.ACProp(net.named_parameters(), error_if_nonfinite=True)
+    acprop.release_gradients(opt)
+    before = copy.deepcopy(net)
+    net[0].weight.register_hook(lambda g: g / 0)
+    with pytest.raises(RuntimeError, match=r"it was not changed, but 5 parameters"):
+        net(torch.ones(1, 2)).sum().backward()
+    pairs = zip(net.parameters(), before.parameters(), strict=True)
+    assert [torch.equal(a, b) for a, b in pairs] == [True] + [False] * 5
+    assert net[0].weight.grad is None
+    opt.step()  # which ends the pass: the next one is as any other
+    net[0].weight._backward_hooks.clear()
+    backward_of_ones(net, opt)
+    assert not torch.equal(net[0].weight, before[0].weight)
+
+
+def backward_of_ones(net: nn.Module, opt) -> None:
+    net(torch.ones(1, 2)).sum().backward()
+    opt.step()
+
+
+# Groups that change
+
+
+def three_groups(**options):
+    """A group for each layer."""
+    torch.manual_seed(0)
+    net = nn.Sequential(*(nn.Linear(2, 2) for _ in range(3)))
+    groups = [{"params": layer.parameters(), "lr": 0.1} for layer in net]
+    return net, acprop.ACProp(groups, **options)
+
+
+def test_groups_in_another_order_are_found():
+    """Gradients were dropped, and nothing moved."""
+    ends = []
+    for released in (False, True):
+        net, opt = three_groups()
+        if released:
+            acprop.release_gradients(opt)
+        opt.param_groups.reverse()
+        for group in opt.param_groups:
+            group["params"].reverse()
+        for _ in range(3):
+            opt.zero_grad()
+            backward_of_ones(net, opt)
+        ends.append(net)
+    assert_equal(*ends)
+    assert not torch.equal(ends[0][0].weight, three_groups()[0][0].weight)
+
+
+def test_a_deleted_group_stays_where_it_is():
+    net, opt = three_groups()
+    acprop.release_gradients(opt)
+    del opt.param_groups[1]
+    before = copy.deepcopy(net)
+    backward_of_ones(net, opt)
+    layers = zip(net, before, strict=True)
+    moved = [not torch.equal(a.weight, b.weight) for a, b in layers]
+    assert moved == [True, False, True]
+    assert net[1].weight.grad is not None  # no longer ours to free
+
+
+def test_a_frozen_parameter_waits_until_it_is_thawed():
+    ends = []
+    for released in (False, True):
+        net, opt = three_groups()
+        net[1].requires_grad_(False)
+        if released:
+            acprop.release_gradients(opt)
+        for i in range(4):
+            net[1].requires_grad_(i > 1)
+            if not released:
+                opt.zero_grad()
+            backward_of_ones(net, opt)
+        assert all((p.grad is None) == released for p in net.parameters())
+        ends.append(net)
+    assert_equal(*ends)
+
+
+def test_a_group_that_is_added_later_is_released_too():
+    ends = []
+    for released in (False, True):
+        net, opt = three_groups()
+        last = opt.param_groups.pop()
+        if released:
+            acprop.release_gradients(opt)
+        opt.add_param_group({"params": last["params"], "lr": 0.1})
+        for _ in range(3):
+            if not released:
+                opt.zero_grad()
+            backward_of_ones(net, opt)
+        ends.append(net)
+    assert_equal(*ends)
+
+
 def test_another_librarys_optimizer_is_refused():
     opt = torch.optim.SGD(model().parameters())
     with pytest.raises(TypeError, match=r"^optimizer must be one of acprop's, got SGD"):

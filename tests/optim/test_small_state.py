@@ -117,6 +117,41 @@ def test_s_follows_noise_that_grows_and_falls():
         assert ratio.std() < 0.15
 
 
+def far_beside(times: float, small: bool, **options) -> float:
+    """How far elements move in 500 steps beside one with `times` their gradient."""
+    param = torch.zeros(32, 64, requires_grad=True)
+    opt = acprop.ACProp([param], lr=1.0, small_state=small, **options)
+    draw = torch.Generator().manual_seed(0)
+    far = 0.0
+    for t in range(800):
+        param.grad = torch.randn(32, 64, generator=draw)
+        param.grad[:, 0] *= times
+        before = param.detach()[:, 1:].clone()
+        opt.step()
+        far += (param.detach()[:, 1:] - before).abs().mean().item() * (t >= 300)
+    return far
+
+
+@pytest.mark.parametrize("times", [1e6, 1e8])
+def test_a_huge_neighbour_does_not_lengthen_the_others_steps(times):
+    """√s of two neighbouring codes differ by 1.6 and by 5 times there.
+
+    With s itself right on average, steps were 1.3 and 2.1 times as long. The tolerance
+    is five times the deviation of the mean.
+    """
+    ratio = far_beside(times, small=True) / far_beside(times, small=False)
+    assert abs(ratio - 1) < 0.06
+
+
+def test_of_rules_that_keep_m_a_huge_neighbour_shortens_the_steps():
+    """docs/small-state.md: what rounds m of the others at random is noise in g - m."""
+    options = {"average": None, "center": "m"}
+    ratio = far_beside(1e6, small=True, **options) / far_beside(
+        1e6, small=False, **options
+    )
+    assert 0.3 < ratio < 0.6
+
+
 def test_a_silent_element_is_as_safe_as_in_float32():
     """The hazard: 500 zeros in one element, noise in its block, then a gradient."""
     param = torch.zeros(1, 64, requires_grad=True)

@@ -156,3 +156,13 @@ def test_fused_says_why_not():
     param.grad = torch.ones_like(param)
     with pytest.raises(RuntimeError, match=r"it rounds to the nearest, got stochastic"):
         opt.step()
+
+
+def test_a_seed_that_does_not_fit_is_refused_at_the_door():
+    """It overflowed at the first step; only 32 bits of it ever counted."""
+    with pytest.raises(ValueError, match=r"^stochastic_rounding must be below 2\*\*32"):
+        acprop.ACProp([ones(2)], stochastic_rounding=2**70, kahan=False)
+    param = ones(2, 64)
+    opt = acprop.ACProp([param], stochastic_rounding=2**32 - 1, kahan=False)
+    walk(param, opt, 1)
+    assert param.isfinite().all()

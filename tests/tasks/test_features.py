@@ -65,16 +65,26 @@ def without_a_name(path):
     torch.save({"mean": kept["mean"] + 1, "root": kept["root"]}, path)
 
 
-DAMAGE = [of_another_network, half_a_file, without_a_name]
+def a_flipped_bit(path):
+    whole = bytearray(path.read_bytes())
+    whole[len(whole) // 2] ^= 64  # in the exponent of a number
+    path.write_bytes(whole)
+
+
+DAMAGE = [of_another_network, half_a_file, without_a_name, a_flipped_bit]
 
 
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda f: f.__name__)
-def test_what_is_not_ours_in_the_cache_is_measured_again_and_replaced(counted, damage):
+def test_what_is_not_ours_in_the_cache_is_measured_again_and_replaced(
+    counted, damage, capsys
+):
     asked, times, folder = counted
     first = real_gaussian(asked, images(3))
     damage(next(folder.glob("*.pt")))
     again = real_gaussian(asked, images(3))
     assert torch.equal(first.mean, again.mean)
+    assert torch.equal(first.root, again.root)
+    assert "these features are measured again" in capsys.readouterr().err
     real_gaussian(asked, images(3))
     assert len(times) == 2
 

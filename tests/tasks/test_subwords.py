@@ -64,6 +64,20 @@ def test_what_was_learnt_is_kept_and_found_again(tmp_path, monkeypatch):
         learnt(SENTENCES, 350)
 
 
+def test_a_flipped_bit_in_what_was_kept_is_noticed_and_it_is_learnt_again(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("ACPROP_DATA", str(tmp_path))
+    first = learnt(SENTENCES, 350)
+    (kept,) = (tmp_path / "subwords").iterdir()
+    whole = kept.read_bytes()
+    for at in range(0, len(whole), len(whole) // 5):
+        kept.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        assert learnt(SENTENCES, 350).sha256 == first.sha256
+        assert kept.read_bytes() == whole
+    assert "these subwords are learnt again" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("n_symbols", [100, 100_000])
 def test_a_vocabulary_that_does_not_suit_the_text_is_refused(n_symbols):
     message = f"n_symbols must suit the sentences, got {n_symbols}: "

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from acprop import files
+from acprop.bench.conditions import in_words, ran_under
 from acprop.bench.locks import RunInUseError
 from acprop.bench.spec import from_plain
 from acprop.bench.store import DamagedError, RunFolder, Store
@@ -22,7 +23,8 @@ class Merged:
     new        were not there
     better     were there with less: without a result, or with fewer epochs
     known      were there with as much
-    conflicts  have another result; what was there is kept
+    conflicts  have another result under the same conditions; what was there is kept
+    unlike     have another result under others, or under several: of the known
     problems   could not be read, or are in use
     """
 
@@ -30,6 +32,7 @@ class Merged:
     better: int = 0
     known: int = 0
     conflicts: list[str] = field(default_factory=list[str])
+    unlike: list[str] = field(default_factory=list[str])
     problems: list[str] = field(default_factory=list[str])
 
 
@@ -70,10 +73,15 @@ def _merge(source: RunFolder, target: RunFolder, merged: Merged) -> None:
         _copy(source, target)
         merged.better += 1
     elif _is_result(theirs) and _outcome(theirs) != _outcome(ours):
-        merged.conflicts.append(
+        line = (
             f"{source.path.parent}: run {source.path.name} ended as "
             f"{_in_words(theirs)}, in {target.path.parent} as {_in_words(ours)}"
         )
+        if _are_alike(theirs, ours):
+            merged.conflicts.append(line)
+        else:
+            merged.known += 1
+            merged.unlike.append(line)
     else:
         merged.known += 1
 
@@ -113,9 +121,19 @@ def _outcome(known: _Known) -> tuple[str, str | None]:
     return known.plain["status"], known.plain.get("final", {}).get("state_sha256")
 
 
+def _are_alike(one: _Known, other: _Known) -> bool:
+    """Should they have ended in the same bits?
+
+    Not if one of them changed its conditions on the way: nobody knows at which step.
+    """
+    first, second = ran_under(one.plain), ran_under(other.plain)
+    return len(first) == 1 and first == second
+
+
 def _in_words(known: _Known) -> str:
     status, state = _outcome(known)
-    return f"{status} with state {(state or 'unknown')[:12]}"
+    under = in_words(*ran_under(known.plain))
+    return f"{status} with state {(state or 'unknown')[:12]} under {under}"
 
 
 def _copy(source: RunFolder, target: RunFolder) -> None:

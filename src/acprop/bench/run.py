@@ -16,10 +16,11 @@ from typing import Any, Protocol, cast
 import torch
 
 from acprop import checks, ranks
+from acprop.bench.conditions import machine
 from acprop.bench.schedules import schedule
 from acprop.bench.signals import noted
 from acprop.bench.spec import RunSpec
-from acprop.bench.store import RunFolder, commit, machine
+from acprop.bench.store import RunFolder, commit
 from acprop.plain import Plain
 from acprop.records import RunStatus
 from acprop.tasks.task import HasArtifacts, OptimizerFactory, Session, Task
@@ -65,15 +66,18 @@ def run(
     checkpoint_seconds: float = 60.0,
     time_limit: float = math.inf,
     until_epoch: int | None = None,
+    device: str = "cpu",
     about: Plain | None = None,
 ) -> RunStatus:
     """Train until the end, a divergence, the time limit, or a signal to stop.
 
-    An error is recorded and raised again.
+    An error is recorded and raised again. With as many threads as torch has now: the
+    caller decides, with `conditions.threads`.
 
     Args:
         until_epoch: pause after this epoch, as interrupted; a later call continues.
             Schedules keep the length that the spec says.
+        device: where the task trains; run.json says it.
         about: what else run.json should say, such as where the data came from.
     """
     if until_epoch is not None:
@@ -85,12 +89,13 @@ def run(
         ranks.wait()
         stopping = stack.enter_context(noted())
         session = task.begin(spec.seed, optimizer)
-        progress = _restore(folder, session) if resume else Progress()
+        progress = _restore(folder, session, spec) if resume else Progress()
         if ranks.is_first() and progress.step:
-            folder.reopen(progress.step)
+            folder.reopen(progress.step, machine(device))
         elif ranks.is_first():
             folder.forget()
-            folder.begin(spec, commit=commit(), machine=machine(), **(about or {}))
+            here = {"commit": commit(), "machine": machine(device)}
+            folder.begin(spec, **here, **(about or {}))
         loop = _Loop(
             spec, folder, session, progress, watcher or Nobody(), checkpoint_seconds
         )
@@ -132,12 +137,30 @@ def _check_beginning(folder: RunFolder, *, resume: bool) -> None:
         )
 
 
-def _restore(folder: RunFolder, session: Session) -> Progress:
-    saved = folder.load()
+def _restore(folder: RunFolder, session: Session, spec: RunSpec) -> Progress:
+    saved = folder.load(lambda found: _progress(found, session, spec))
     if saved is None:
         return Progress()
     session.load_state_dict(saved["session"])
-    return Progress(**saved["progress"])
+    return _progress(saved, session, spec)
+
+
+def _progress(saved: Plain, session: Session, spec: RunSpec) -> Progress:
+    """How far a checkpoint is; ValueError if this run cannot have come there."""
+    per_epoch = session.steps_per_epoch
+    try:
+        progress = Progress(**saved["progress"])
+        n_epochs = len(progress.history)
+        is_ours = 0 <= progress.step <= per_epoch * spec.epochs and "session" in saved
+        is_ours = is_ours and n_epochs == progress.step // per_epoch
+    except (KeyError, TypeError):
+        raise ValueError(f"a table of {', '.join(map(str, saved))}") from None
+    if not is_ours:
+        raise ValueError(
+            f"step {progress.step} after {n_epochs} epochs, where {spec.epochs} epochs "
+            f"of {per_epoch} steps are all"
+        )
+    return progress
 
 
 def digest(state: Any) -> str:

@@ -3,34 +3,38 @@
 store.json                the version of the store
 runs/<id>/run.json        the spec, who worked on it, and how the run ended
 runs/<id>/metrics.jsonl   one line for each epoch
-runs/<id>/checkpoint.pt   where to continue
+runs/<id>/checkpoint.pt   where to continue, sealed with its SHA-256
+runs/<id>/checkpoint.older.pt   the one before, in case that one is damaged
 runs/<id>/artifacts/      what can be looked at, such as samples
 runs/<id>/lock, lease.1   held by the process that works on it
 index/                    derived from the runs; can be deleted
 """
 
+import io
 import json
+import logging
 import os
-import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 from acprop import files
 from acprop.bench import leases, locks
+from acprop.bench.conditions import conditions, in_words, machine, ran_under
 from acprop.bench.spec import RunSpec, from_plain
 from acprop.plain import Plain, jsonable, to_line
 from acprop.records import Ruleset, RunRecord, RunStatus
 
 VERSION = 2  # 1 had no leases and no store.json
 _RUN = re.compile(r"[0-9a-f]{16}")
-_FILES = ("run.json", "metrics.jsonl", "checkpoint.pt")
+CHECKPOINT, OLDER = "checkpoint.pt", "checkpoint.older.pt"
+_FILES = ("run.json", "metrics.jsonl", CHECKPOINT, OLDER)
+_log = logging.getLogger(__name__)
 
 
 class DamagedError(ValueError):
@@ -87,6 +91,7 @@ class RunFolder:
         self.path = path
         self._dead = dead
         self._lease: leases.Lease | None = None
+        self._passed_over: list[str] = []  # what was wrong with the last checkpoint
 
     @contextmanager
     def locked(self) -> Generator[None]:
@@ -123,10 +128,22 @@ class RunFolder:
         if status.is_result:
             leases.clear(self.path)
 
-    def reopen(self, step: int) -> None:
+    def reopen(self, step: int, machine: Plain) -> None:
         """Write down that it continues: how it ended before is no longer true."""
         known = self.read()
-        attempts = [*known.get("attempts", []), _attempt(step)]
+        before, now = ran_under(known), conditions(machine)
+        if before != [now]:
+            _log.warning(
+                "run %s goes on under %s; it came here under %s; its last bits may "
+                "differ from those of a run under either alone",
+                self.path.name,
+                in_words(now),
+                in_words(*before),
+            )
+        attempt = {**_attempt(step), "under": now}
+        if self._passed_over:
+            attempt["passed_over"] = self._passed_over
+        attempts = [*known.get("attempts", []), attempt]
         begun: Plain = {"status": RunStatus.INTERRUPTED, "final": {}, "message": ""}
         self._write_run({**known, **begun, "attempts": attempts})
 
@@ -187,35 +204,51 @@ class RunFolder:
         return tuple(sorted(path.name for path in folder.glob("[!.]*")))
 
     def save(self, state: Plain) -> None:
-        """Write a checkpoint."""
+        """Write a checkpoint; the last one is kept, unless it was damaged."""
         import torch
 
         self._check()
-        try:
-            with files.replacing(self.path / "checkpoint.pt") as file:
-                torch.save(state, file)
-        except RuntimeError as error:
-            cause: BaseException | None = error
-            while cause is not None and not isinstance(cause, OSError):
-                cause = cause.__context__
-            if cause is None:
-                raise
-            raise cause from error  # torch hides that the disk is full
+        content = io.BytesIO()
+        torch.save(state, content)
+        content.write(files.seal(content.getbuffer()))
+        self._write_checkpoint(content.getbuffer())
 
-    def load(self) -> Plain | None:
-        """The checkpoint, if there is one."""
-        path = self.path / "checkpoint.pt"
-        if not path.exists():
-            return None
-        import torch
+    def _write_checkpoint(self, content: bytes | memoryview) -> None:
+        older = None if self._passed_over else self.path / OLDER
+        files.write(self.path / CHECKPOINT, content, older=older)
+        self._passed_over = []
 
-        try:
-            return torch.load(path, map_location="cpu", weights_only=True)
-        except (RuntimeError, EOFError, UnpicklingError) as error:
+    def load(self, check: Callable[[Plain], object] = bool) -> Plain | None:
+        """The last checkpoint, or the one before if that one is damaged.
+
+        check: raises a ValueError about one that cannot be of this run.
+        """
+        self._passed_over = []
+        there = [n for n in (CHECKPOINT, OLDER) if (self.path / n).exists()]
+        for name in there:
+            try:
+                saved = _read_checkpoint(self.path / name)
+                check(saved)
+            except ValueError as error:
+                self._passed_over.append(
+                    f"{self.path / name} must be a whole checkpoint of this run, got "
+                    f"{error}"
+                )
+                continue
+            if name == OLDER:
+                why = self._passed_over or [f"{self.path / CHECKPOINT} is not there"]
+                _log.warning(
+                    "run %s goes on from the checkpoint before its last: %s",
+                    self.path.name,
+                    why[0],
+                )
+            return saved
+        if there:
             raise DamagedError(
-                f"{path} must be a whole checkpoint, got {str(error).splitlines()[0]}; "
-                "delete it, and the run begins again"
-            ) from error
+                f"{'; '.join(self._passed_over)}; delete {' and '.join(there)}, and "
+                "the run begins again"
+            )
+        return None
 
     def forget(self) -> None:
         """Remove everything, so that the run can begin again."""
@@ -225,7 +258,8 @@ class RunFolder:
 
     def drop_checkpoint(self) -> None:
         """A finished run is not resumed."""
-        (self.path / "checkpoint.pt").unlink(missing_ok=True)
+        for name in (CHECKPOINT, OLDER):
+            (self.path / name).unlink(missing_ok=True)
 
     def pack(self, *, artifacts: bool = True) -> dict[str, bytes]:
         """All that is worth sending to another disk, by name."""
@@ -245,7 +279,10 @@ class RunFolder:
         """
         self._check()
         for name in sorted(contents, key="run.json".__eq__):
-            files.write(self.path / name, contents[name])
+            if name == CHECKPOINT and OLDER not in contents:
+                self._write_checkpoint(contents[name])
+            else:
+                files.write(self.path / name, contents[name])
         status = self.status()
         if status is not None and status.is_result:
             self.drop_checkpoint()
@@ -282,7 +319,7 @@ class RunFolder:
                 entry.get("wall_seconds", 0.0) or 0.0 for entry in history
             ),
             commit=known.get("commit", ""),
-            machine=known.get("machine", {}),
+            machine={**known.get("machine", {}), "ran_under": ran_under(known)},
             data=known.get("data", {}),
             message=known.get("message", ""),
             artifacts=self.artifacts(),
@@ -313,6 +350,32 @@ def _read_json(path: Path) -> Plain:
     return known  # pyright: ignore[reportUnknownVariableType]
 
 
+def _read_checkpoint(path: Path) -> Plain:
+    """ValueError if it is damaged: what there is instead, in words.
+
+    Not in torch's: it advises to switch its protection off.
+    """
+    import torch
+
+    try:
+        content, words = files.read_sealed(path), ""
+    except files.UnsealedError:  # of an acprop before SHA-256s, or cut short
+        content, words = path.read_bytes(), "%s has no SHA-256: taken without a check"
+    except ValueError:
+        raise ValueError("another SHA-256 than its own") from None
+    try:
+        saved = torch.load(io.BytesIO(content), "cpu", weights_only=True)
+    except Exception:  # torch raises whatever its parsers raise
+        saved = None
+    if not isinstance(saved, dict):
+        raise ValueError(
+            f"{len(content)} bytes that are no table of tensors and plain values"
+        )
+    if words:
+        _log.warning(words, path)
+    return saved  # pyright: ignore[reportUnknownVariableType]
+
+
 def _attempt(step: int) -> Plain:
     """Who goes on from where."""
     return {"host": leases.host(), "pid": os.getpid(), "from_step": step}
@@ -339,17 +402,3 @@ def commit() -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return said.stdout.strip() if said.returncode == 0 else ""
-
-
-def machine() -> Plain:
-    """What a reader needs to judge a wall time."""
-    import torch
-
-    return {
-        "system": platform.system(),
-        "processor": platform.machine(),
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-    }

@@ -48,6 +48,7 @@ def run(
         bool, typer.Option("--restart", help="begin again from the start")
     ] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or mps")] = "cpu",
+    threads: engines.Threads = 1,
     time_limit: Annotated[float | None, typer.Option(help="in seconds")] = None,
     checkpoint_seconds: Annotated[float, typer.Option()] = 60.0,
     tensorboard: Annotated[
@@ -73,6 +74,7 @@ def run(
         resume=resume,
         restart=restart,
         device=device,
+        threads=threads,
         time_limit=time_limit,
         checkpoint_seconds=checkpoint_seconds,
         tensorboard=tensorboard,
@@ -138,6 +140,7 @@ def study(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="print the plan and run nothing")
     ] = False,
+    threads: engines.Threads = 1,
     executor: engines.Executor = "local",
     address: engines.Address = None,
     cpus: engines.Cpus = None,
@@ -162,6 +165,7 @@ def study(
         engine = engines.engine(
             executor,
             jobs=jobs,
+            threads=threads,
             address=address,
             cpus=cpus,
             gpus=gpus,

@@ -1,7 +1,7 @@
 """The options that say where runs are carried out, and the engine they mean."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +15,10 @@ Executor = Annotated[str, typer.Option(help="local, ray or slurm")]
 Address = Annotated[
     str | None, typer.Option(help="ray: of a cluster; default: the one here, or a new")
 ]
-Cpus = Annotated[int | None, typer.Option(help="ray, slurm: of each run; default 1")]
+Threads = Annotated[int, typer.Option(help="of each run; decides its last bits")]
+Cpus = Annotated[
+    int | None, typer.Option(help="ray, slurm: of each run; default: its threads")
+]
 Gpus = Annotated[int | None, typer.Option(help="ray, slurm: of each run; default 0")]
 SendBack = Annotated[
     bool, typer.Option("--send-back", help="ray: the nodes do not share our disk")
@@ -31,6 +34,7 @@ def engine(
     executor: str,
     *,
     jobs: int | None,
+    threads: int,
     address: str | None,
     cpus: int | None,
     gpus: int | None,
@@ -57,21 +61,24 @@ def engine(
             )
     if jobs is not None:
         checks.whole("jobs", jobs)
-    n_cpus, n_gpus = 1 if cpus is None else cpus, 0 if gpus is None else gpus
+    of_each: dict[str, Any] = {
+        "cpus": threads if cpus is None else cpus,
+        "gpus": 0 if gpus is None else gpus,
+        "threads": threads,
+        "jobs": jobs,
+    }
     if executor == "ray":
         from acprop.bench.engines.ray import RayEngine
 
-        return RayEngine(
-            address, cpus=n_cpus, gpus=n_gpus, jobs=jobs, send_back=send_back or None
-        )
+        return RayEngine(address, send_back=send_back or None, **of_each)
     if executor == "slurm":
         from acprop.bench.engines.slurm import SlurmEngine
 
         time = 60 if minutes is None else minutes
-        return SlurmEngine(time, partition, cpus=n_cpus, gpus=n_gpus, jobs=jobs)
+        return SlurmEngine(time, partition, **of_each)
     from acprop.bench.engines import LocalEngine
 
-    return LocalEngine(jobs)
+    return LocalEngine(jobs, threads)
 
 
 def write_script(engine: "Engine", runs: Path, n_runs: int, path: Path) -> None:

@@ -77,6 +77,8 @@ def collect(
             f"{merged.new} new, {merged.better} better than what was there, "
             f"{merged.known} known"
         )
+        for line in merged.unlike:
+            typer.echo(f"not compared: {line}", err=True)
         for line in merged.conflicts:
             typer.echo(f"conflict: {line}", err=True)
         for line in merged.problems:

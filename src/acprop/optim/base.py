@@ -280,16 +280,16 @@ class FamilyOptimizer(Optimizer):
             with torch.enable_grad():
                 loss = closure()
         if torch.compiler.is_compiling():
+            if any(group["error_if_nonfinite"] for group in self.param_groups):
+                # A look at values breaks the graph.
+                check: Any = torch.compiler.disable(self._check_gradients)  # pyright: ignore[reportUnknownMemberType]
+                check()
             for group in self.param_groups:
                 h = step_options_of(group)
                 for kernel, items in share_out(group, self._items(group), h):
                     kernel(items, h)
             return loss
-        # All groups are looked at before the first state is made or parameter moved.
-        for i, group in enumerate(self.param_groups):
-            self._check_dense(i)
-            if group["error_if_nonfinite"]:
-                self._check_finite(i)
+        self._check_gradients()
         for run in [self._prepare(group) for group in self.param_groups]:
             run()
         return loss
@@ -317,15 +317,18 @@ class FamilyOptimizer(Optimizer):
         return run
 
     @torch.no_grad()
-    def step_one(self, i: int, j: int) -> None:
+    def step_one(self, i: int, j: int, *, n_before: int) -> None:
         """Step parameter j of group i alone; what `release_gradients` calls.
 
         Hooks of the whole step are not run.
+
+        Args:
+            n_before: how many were stepped before it in the same backward pass.
         """
         group = self.param_groups[i]
         self._check_dense(i, j)
         if group["error_if_nonfinite"]:
-            self._check_finite(i, j)
+            self._check_finite(i, j, n_before=n_before)
         alone = {**group, "params": [group["params"][j]]}
         h = step_options_of(alone)
         for kernel, items in share_out(alone, self._items(alone), h):
@@ -337,6 +340,13 @@ class FamilyOptimizer(Optimizer):
         self._init_group(group, *fields)
         return [ParamWithState(*values) for values in zip(*fields, strict=True)]
 
+    def _check_gradients(self) -> None:
+        """Look at all groups before the first state is made or parameter moved."""
+        for i, group in enumerate(self.param_groups):
+            self._check_dense(i)
+            if group["error_if_nonfinite"]:
+                self._check_finite(i)
+
     def _check_dense(self, i: int, *only: int) -> None:
         for name, grad in self._gradients(i, *only):
             if grad.layout != torch.strided:
@@ -346,13 +356,19 @@ class FamilyOptimizer(Optimizer):
                     "torch.optim.SparseAdam"
                 )
 
-    def _check_finite(self, i: int, *only: int) -> None:
+    def _check_finite(self, i: int, *only: int, n_before: int = 0) -> None:
+        changed = "nothing was changed, so the step can be skipped"
+        if n_before > 0:
+            changed = (
+                f"it was not changed, but {n_before} parameters whose gradients came "
+                "first were; go back to a checkpoint, or go on after opt.step()"
+            )
         for name, grad in self._gradients(i, *only):
             if not bool(grad.isfinite().all()):
                 raise RuntimeError(
                     f"the gradient of {name} must be finite, got "
                     f"{int((~grad.isfinite()).sum())} of {grad.numel()} elements NaN "
-                    "or infinite; nothing was changed, so the step can be skipped"
+                    f"or infinite; {changed}"
                 )
 
     def _gradients(self, i: int, *only: int) -> Iterator[tuple[str, Tensor]]:

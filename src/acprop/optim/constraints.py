@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from acprop import checks
-from acprop.optim.params import real, whole
+from acprop.optim.params import peak, real, whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,8 +70,8 @@ class Ball:
         z = torch.where(inside, 2 * self.radius, x - center)
         # Only ratios of w matter. While nothing is known of s the denominator is
         # infinite, and the metric the plain one.
-        w = torch.where(metric.isfinite(), metric, 1.0).expand_as(z)
-        w = w / w.amax().clamp(min=torch.finfo(w.dtype).tiny)
+        w = torch.where(metric.isfinite(), metric, 1.0)
+        w = w / peak(w).clamp(min=torch.finfo(w.dtype).tiny)
         w = w.clamp(min=torch.finfo(w.dtype).eps ** 2)
         multiplier = torch.zeros((), dtype=z.dtype, device=z.device)
         for _ in range(_NEWTON_STEPS):
@@ -128,8 +128,8 @@ def from_plain(fields: dict[str, Any] | None) -> Constraint | None:
 
 def _norm(y: Tensor) -> Tensor:
     """The Euclidean norm; its squares neither overflow nor vanish."""
-    peak = whole(y.abs().amax()).clamp(min=torch.finfo(y.dtype).tiny)
-    return peak * whole((y / peak).square().sum()).sqrt()
+    unit = peak(y).clamp(min=torch.finfo(y.dtype).tiny)
+    return unit * whole((y / unit).square().sum()).sqrt()
 
 
 def _holds(condition: bool | Tensor) -> bool:

@@ -115,7 +115,11 @@ def _kernel(name: str, value: Any) -> bool | None:
 
 def _seed(name: str, value: Any) -> int | None:
     value = _python(value)
-    return None if value is None else checks.whole(name, value, least=0)
+    if value is not None and checks.whole(name, value, least=0) >= 2**32:
+        raise ValueError(
+            f"{name} must be below 2**32, got {value}; take a smaller seed"
+        )
+    return value
 
 
 def _of_rule(_: str, value: Any) -> Any:
@@ -240,7 +244,7 @@ class Options:
     stochastic_rounding: int | None = option(
         None,
         _seed,
-        "a seed: round bfloat16 parameters at random, up or down so that it is right "
+        "a seed below 2**32: round bfloat16 parameters at random, so that it is right "
         "on average, and keep no compensation; needs kahan=False. None does not.",
     )
     small_state: bool = option(

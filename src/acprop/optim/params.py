@@ -42,6 +42,8 @@ class ParamWithState(NamedTuple):
 # A half-precision parameter and its compensation together are one number of about
 # twice the precision: read as param + compensation, written as the rounded value and
 # what the rounding lost. The step in between is plain float32 arithmetic.
+# What is more than half a unit of the parameter was lost by another value, before the
+# parameter was set by hand; it does not count.
 
 HALF = (torch.float16, torch.bfloat16)
 
@@ -70,7 +72,11 @@ def read_grad(item: ParamWithState) -> Tensor:
 def read_param(item: ParamWithState) -> Tensor:
     """The parameter in the type of the arithmetic, its compensation included."""
     x = wide(real(item.param))
-    return x if item.compensation is None else x + item.compensation.to(x.dtype)
+    if item.compensation is None:
+        return x
+    lost = item.compensation.to(x.dtype)
+    half_a_unit = torch.finfo(item.param.dtype).eps / 2
+    return x + torch.where(lost.abs() > half_a_unit * x.abs(), 0, lost)
 
 
 def write_param(item: ParamWithState, x: Tensor) -> None:
@@ -168,6 +174,19 @@ def _is_dense(tensor: Tensor) -> bool:
         return True
     layout = {4: torch.channels_last, 5: torch.channels_last_3d}.get(tensor.ndim)
     return layout is not None and tensor.is_contiguous(memory_format=layout)
+
+
+def peak(x: Tensor) -> Tensor:
+    """The largest magnitude over all shards, some of which may be empty."""
+    shard: Any = x
+    if not hasattr(x, "placements"):
+        return x.abs().amax()
+    from torch.distributed.tensor import DTensor, Partial
+
+    local: Tensor = shard.to_local()
+    top = local.abs().amax() if local.numel() > 0 else local.new_zeros(())
+    placements = [Partial("max") if p.is_shard() else p for p in shard.placements]
+    return DTensor.from_local(top, shard.device_mesh, placements).full_tensor()
 
 
 def whole(partial: Tensor) -> Tensor:

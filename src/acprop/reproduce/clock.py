@@ -15,6 +15,7 @@ from pathlib import Path
 
 import torch
 
+from acprop.bench.conditions import threads
 from acprop.bench.spec import RunSpec
 from acprop.bench.store import RunFolder, Store
 from acprop.bench.tasks import dataset_of, prepare
@@ -125,9 +126,7 @@ def _measure(spec: RunSpec) -> _Cost | None:
     dataset = dataset_of(spec)
     if dataset is not None and not (cache_folder() / dataset).is_dir():
         return None
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with threads(1):
         prepared = prepare(spec)
         session = prepared.task.begin(spec.seed, prepared.optimizer)
         for _ in range(_WARM):
@@ -142,7 +141,6 @@ def _measure(spec: RunSpec) -> _Cost | None:
         evaluation = time.perf_counter() - started
         saved = io.BytesIO()
         torch.save(session.state_dict(), saved)
-    finally:
-        torch.set_num_threads(threads)
     seconds = step * session.steps_per_epoch + evaluation
-    return _Cost(seconds, len(saved.getvalue()), f"{n} steps measured here")
+    checkpoints = 2 * len(saved.getvalue())  # the last, and the one before
+    return _Cost(seconds, checkpoints, f"{n} steps measured here")

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from acprop import checks, ranks
+from acprop.bench.conditions import threads
 from acprop.bench.run import run
 from acprop.bench.spec import RunSpec
 from acprop.bench.store import RunFolder, Store
@@ -34,6 +35,7 @@ class RunRequest:
     resume: bool
     restart: bool
     device: str
+    threads: int
     time_limit: float | None
     checkpoint_seconds: float
     tensorboard: Path | None
@@ -62,7 +64,7 @@ def train(request: RunRequest) -> RunResult:
         return _result(
             request, folder, first=ranks.launched_rank() == 0, was_there=True
         )
-    with ranks.joined(request.device):
+    with ranks.joined(request.device), threads(request.threads):
         status = _train(request, spec, folder)
         first = ranks.is_first()
     if status is RunStatus.INTERRUPTED:
@@ -75,6 +77,7 @@ def _checked(request: RunRequest) -> RunSpec:
         raise ValueError("--resume must stand alone, got --restart beside it")
     if request.time_limit is not None:
         checks.positive("time-limit", request.time_limit)
+    checks.whole("threads", request.threads)
     _check_device(request.device)
     study = study_folder().study(request.study)
     return study.spec(
@@ -103,6 +106,7 @@ def _train(request: RunRequest, spec: RunSpec, folder: RunFolder) -> RunStatus:
             watcher=_Display(spec.epochs, bar, events),
             checkpoint_seconds=request.checkpoint_seconds,
             time_limit=math.inf if request.time_limit is None else request.time_limit,
+            device=request.device,
             about={"study": request.study, "data": prepared.source},
         )
 

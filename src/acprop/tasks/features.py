@@ -1,6 +1,8 @@
 """Features of images, and the Gaussian of a real set's, computed once and kept."""
 
 import hashlib
+import io
+import logging
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -12,6 +14,8 @@ from acprop.plain import canonical
 from acprop.tasks.data import cache_folder
 from acprop.tasks.extractors import Extractor, FeatureName, extractor
 from acprop.tasks.frechet import Gaussian, fit
+
+_log = logging.getLogger(__name__)
 
 
 def metric_of(name: FeatureName) -> str:
@@ -51,7 +55,7 @@ def real_gaussian(features: Features, images: Tensor) -> Gaussian:
 
     The name of its file is a hash of the images' bytes, the network and how images are
     made ready for it; inside, the file says the same in full. One that says something
-    else, or that cannot be read, is measured again.
+    else, or is not as it was written, is measured again.
     """
     sha256 = hashlib.sha256(images.numpy().tobytes()).hexdigest()
     of = canonical({**features.identity, "images": sha256, "n": len(images)})
@@ -62,8 +66,10 @@ def real_gaussian(features: Features, images: Tensor) -> Gaussian:
         return kept
     made = fit(features(images))
     try:
-        with files.replacing(path) as file:
-            torch.save({"of": of, "mean": made.mean, "root": made.root}, file)
+        content = io.BytesIO()
+        torch.save({"of": of, "mean": made.mean, "root": made.root}, content)
+        content.write(files.seal(content.getbuffer()))
+        files.write(path, content.getbuffer())
     except OSError:
         pass  # a cache that cannot be written: the next run computes them again
     return made
@@ -73,8 +79,11 @@ def _kept(path: Path, of: str) -> Gaussian | None:
     if not path.is_file():
         return None
     try:
-        found: object = torch.load(path, weights_only=True)
-    except Exception:  # a damaged file: torch raises what its parser raises
+        content = io.BytesIO(files.read_sealed(path))
+        found: object = torch.load(content, weights_only=True)
+    except Exception as error:  # torch raises what its parser raises
+        words = error if isinstance(error, ValueError) else f"{path} cannot be read"
+        _log.warning("%s; these features are measured again", words)
         return None
     kept = cast(dict[str, Any], found) if isinstance(found, dict) else {}
     if kept.get("of") != of or not {"mean", "root"} <= kept.keys():

@@ -8,6 +8,7 @@ of all that decides it.
 
 import hashlib
 import io
+import logging
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import final
@@ -23,6 +24,7 @@ from acprop.tasks.search import BEGIN, END
 UNKNOWN = 3
 # Of the letters in the text. Japanese has thousands; the rest are spelt in bytes.
 COVERAGE = 0.995
+_log = logging.getLogger(__name__)
 
 
 @final
@@ -88,8 +90,11 @@ def learnt(sentences: Sequence[str], n_symbols: int) -> Subwords:
     name = f"bpe-{hashlib.sha256(key.encode()).hexdigest()[:24]}.model"
     path = cache_folder() / "subwords" / name
     if path.is_file():
-        return Subwords(path.read_bytes())
+        try:
+            return Subwords(files.read_sealed(path))
+        except ValueError as error:
+            _log.warning("%s; these subwords are learnt again", error)
     model = learn(sentences, n_symbols)
     with suppress(OSError):  # where nothing can be kept, the next run learns it again
-        files.write(path, model)
+        files.write(path, model + files.seal(model))
     return Subwords(model)

@@ -47,6 +47,7 @@ def queue(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{place}:{os.environ['PATH']}")
 
 
+NAMES = ("slurm", "pool")
 # A process of its own: the debug executor takes hold of stdout, also of pytest's.
 DEBUG = """
 import sys
@@ -55,18 +56,24 @@ sys.path.insert(0, sys.argv[1])
 from specs import SPECS
 from acprop.bench.engines.slurm import SlurmEngine
 from acprop.bench.execute import execute
-outcomes = execute(SPECS, Path(sys.argv[2]), engine=SlurmEngine(cluster="debug"))
+engine = SlurmEngine(cluster="debug", cpus=2)
+outcomes = execute(SPECS, Path(sys.argv[2]), engine=engine)
 sys.exit([outcome.status for outcome in outcomes] != ["done"] * 3)
 """
 
 
 @pytest.mark.usefixtures("mnist")
 def test_the_debug_executor_makes_the_records_of_a_pool(tmp_path):
+    """One thread each, whatever cpus a job has and whatever the environment says."""
     words = [sys.executable, "-c", DEBUG, Path(__file__).parent, tmp_path / "slurm"]
-    said = subprocess.run(words, capture_output=True, text=True)
+    env = os.environ | {"OMP_NUM_THREADS": "2"}
+    said = subprocess.run(words, capture_output=True, text=True, env=env)
     assert said.returncode == 0, said.stderr
     execute(SPECS[:1], tmp_path / "pool", jobs=1)
     assert same(tmp_path / "slurm", SPEC) == same(tmp_path / "pool", SPEC)
+    machines = [Store(tmp_path / name).folder(SPEC).read()["machine"] for name in NAMES]
+    assert machines[0] == machines[1]
+    assert machines[0]["threads"] == 1
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from acprop import checks
 from acprop.bench.leases import Seen
 from acprop.bench.spec import RunSpec
 from acprop.records import RunStatus
@@ -53,6 +54,15 @@ class End:
 
 # A run's id, and either the share of it that is done or how its attempt ended.
 Event = tuple[str, float | End]
+
+
+def check_resources(cpus: int, gpus: int, threads: int) -> None:
+    """Of a run on a cluster."""
+    checks.whole("cpus", cpus)
+    checks.whole("gpus", gpus, least=0)
+    checks.whole("threads", threads)
+    if threads > cpus:
+        raise ValueError(f"threads must be at most cpus, {cpus}, got {threads}")
 
 
 class Crew(Protocol):

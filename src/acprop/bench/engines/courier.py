@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 from acprop.bench import leases
 from acprop.bench.engines.contract import End, Job
 from acprop.bench.engines.work import work
-from acprop.bench.store import RunFolder, Store
+from acprop.bench.store import OLDER, RunFolder, Store
 from acprop.records import RunStatus
 
 _SEND_EVERY = 1.0  # seconds
@@ -128,6 +128,7 @@ class _Courier:
         if self._folder is None:
             return {}
         now = self._folder.pack(artifacts=False)
+        now.pop(OLDER, None)  # the driver has it: the one that it was sent before
         new = {name: c for name, c in now.items() if self._sent.get(name) != c}
         self._sent = now
         return new

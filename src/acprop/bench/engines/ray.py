@@ -20,9 +20,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acprop import checks, files
+from acprop import files
 from acprop.bench.engines import tokens
-from acprop.bench.engines.contract import Crew, End, Event, Job
+from acprop.bench.engines.contract import (
+    Crew,
+    End,
+    Event,
+    Job,
+    check_resources,
+)
 from acprop.bench.engines.courier import Mailbox, can_see, carry
 from acprop.bench.locks import RunInUseError
 from acprop.bench.store import RunFolder, Store
@@ -39,6 +45,7 @@ class RayEngine:
     """address: of a running cluster; None joins the one on this machine, or starts one.
 
     cpus, gpus: of each run. jobs: at most so many at once.
+    threads: that a run uses of its cpus; another number is another last bit.
     send_back: None finds out whether the nodes see the store.
     """
 
@@ -47,10 +54,10 @@ class RayEngine:
     gpus: int = 0
     jobs: int | None = None
     send_back: bool | None = None
+    threads: int = 1
 
     def __post_init__(self) -> None:
-        checks.whole("cpus", self.cpus)
-        checks.whole("gpus", self.gpus, least=0)
+        check_resources(self.cpus, self.gpus, self.threads)
 
     @contextmanager
     def open(self, root: Path, n_runs: int) -> Generator[Crew]:
@@ -189,7 +196,7 @@ class _RayCrew:
         for job in jobs:
             engine, run = self._engine, job.spec.id
             device = "cuda" if engine.gpus else job.device
-            job = replace(job, threads=engine.cpus, device=device)
+            job = replace(job, threads=engine.threads, device=device)
             folder, hold = Store(job.root).folder(job.spec, dead=job.dead), ExitStack()
             contents: dict[str, bytes] = {}
             if self._token is None:

@@ -19,7 +19,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from acprop import checks
-from acprop.bench.engines.contract import Crew, End, Event, Job
+from acprop.bench.engines.contract import (
+    Crew,
+    End,
+    Event,
+    Job,
+    check_resources,
+)
 from acprop.bench.engines.work import work
 from acprop.bench.store import Store
 from acprop.records import RunStatus
@@ -34,6 +40,7 @@ _MOST = 1000  # jobs in the queue at once; many clusters allow no more
 class SlurmEngine:
     """minutes: of each job. cpus, gpus: of each run. jobs: how many at once.
 
+    threads: that a run uses of its cpus; another number is another last bit.
     cluster: "local" and "debug" are submitit's own, for a machine without SLURM.
     """
 
@@ -43,11 +50,11 @@ class SlurmEngine:
     gpus: int = 0
     jobs: int | None = None
     cluster: Literal["slurm", "local", "debug"] = "slurm"
+    threads: int = 1
 
     def __post_init__(self) -> None:
         checks.whole("minutes", self.minutes)
-        checks.whole("cpus", self.cpus)
-        checks.whole("gpus", self.gpus, least=0)
+        check_resources(self.cpus, self.gpus, self.threads)
 
     @contextmanager
     def open(self, root: Path, n_runs: int) -> Generator[Crew]:
@@ -113,7 +120,7 @@ class _SlurmCrew:
     def submit(self, jobs: Sequence[Job]) -> None:
         engine = self._engine
         device = "cuda" if engine.gpus else "cpu"
-        ours = [replace(job, threads=engine.cpus, device=device) for job in jobs]
+        ours = [replace(job, threads=engine.threads, device=device) for job in jobs]
         queued = self._executor.map_array(_work, ours)
         for job, one in zip(ours, queued, strict=True):
             self._flights[job.spec.id] = _Flight(job, one)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from acprop.bench.conditions import threads
 from acprop.bench.engines.contract import End, Job
 from acprop.bench.leases import LeaseLostError
 from acprop.bench.locks import RunInUseError
@@ -58,25 +59,24 @@ def is_as_far(folder: RunFolder, status: RunStatus, until_epoch: int | None) -> 
 
 
 def _run(job: Job, folder: RunFolder, reporter: "_Reporter") -> RunStatus:
-    import torch
-
     from acprop.bench.run import run
     from acprop.bench.tasks import prepare
 
-    torch.set_num_threads(job.threads)
-    prepared = prepare(job.spec, device=job.device)
     limit = {} if job.time_limit is None else {"time_limit": job.time_limit}
-    return run(
-        job.spec,
-        folder,
-        prepared.task,
-        prepared.optimizer,
-        resume=True,
-        watcher=reporter,
-        until_epoch=job.until_epoch,
-        about={"study": job.study, "data": prepared.source},
-        **limit,
-    )
+    with threads(job.threads):
+        prepared = prepare(job.spec, device=job.device)
+        return run(
+            job.spec,
+            folder,
+            prepared.task,
+            prepared.optimizer,
+            resume=True,
+            watcher=reporter,
+            until_epoch=job.until_epoch,
+            device=job.device,
+            about={"study": job.study, "data": prepared.source},
+            **limit,
+        )
 
 
 class _Reporter:

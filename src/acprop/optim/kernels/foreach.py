@@ -14,6 +14,7 @@ from torch import Tensor
 from acprop.optim.params import (
     HALF,
     ParamWithState,
+    peak,
     read_grad,
     read_param,
     real,
@@ -111,8 +112,10 @@ def _observe(
         torch._foreach_addcmul_(ss, rs, rs, value=h.gain)
     else:
         for s, r in zip(ss, rs, strict=True):
-            r2 = (r * r).amax() if h.rule.reduction == "max" else (r * r).mean()
-            s.add_(h.gain * whole(r2))
+            r2 = r * r
+            s.add_(
+                h.gain * (peak(r2) if h.rule.reduction == "max" else whole(r2.mean()))
+            )
     if h.convention.eps_placement == "accumulated":
         _add(ss, eps_fed)
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from acprop.optim.params import (
     ParamWithState,
+    peak,
     read_grad,
     read_param,
     whole,
@@ -124,7 +125,7 @@ def _observe(
         r = g - expected
     r2 = r * r
     if h.rule.reduction is not None:
-        r2 = whole(r2.amax() if h.rule.reduction == "max" else r2.mean())
+        r2 = peak(r2) if h.rule.reduction == "max" else whole(r2.mean())
     s = h.beta2 * memory.s + h.gain * r2
     if h.convention.eps_placement == "accumulated":
         s = s + eps_fed
