@@ -4,21 +4,28 @@
     python scripts/default_table.py --check    say what is not as the records have it
 
 Between `<!-- table: NAME -->` and `<!-- end -->`; NAME is default (results/default),
-betas (the same), hazards (results/guard/ablation.json), rooms (results/rl), gans
-(results/gan), translations (results/nmt), small or codes (results/small-state).
+verdicts and betas (the same), hazards (results/guard/ablation.json), tuned
+(results/vision), rooms (results/rl), gans (results/gan), translations (results/nmt),
+small or codes (results/small-state). Who is better is decided by
+`acprop.report.comparisons` alone, as docs/protocol.md has it; a † is explained below
+its table. One long file, so that one command checks every number of the pages.
 """
 
 import argparse
 import json
 import re
 import sys
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from acprop.lab.guard.ablation import STEPS
-from acprop.records import RunRecord, read
-from acprop.report.comparisons import Comparison, compare_all
-from acprop.report.statistics import Arm, arms_of, best, compare, over_seeds
+from acprop.records import RunRecord, StudyRecord, read
+from acprop.report.comparisons import Comparison, compare_all, compare_pairs
+from acprop.report.contests import comparison_table, trial_table
+from acprop.report.statistics import Arm, arms_of, best, over_seeds, unclean
+from acprop.report.studies import gather
 from acprop.report.style import display
 from acprop.report.tables import Table, markdown
 
@@ -33,6 +40,14 @@ TASKS = (
     ("ro-en", "Romanian to English: BLEU", "bleu", 1),
     ("dcgan", "CIFAR-10, DCGAN: FD-lite0-80", "fd_lite0_80", 1),
 )
+SHORT = {
+    "mnist-mlp": "MNIST",
+    "vgg-batchnorm": "VGG-11 with BatchNorm",
+    "vgg-plain": "VGG-11 without BatchNorm",
+    "gpt-bytes": "the GPT",
+    "ro-en": "the translation",
+    "dcgan": "the GAN",
+}
 DEFAULT = {"convention": "guarded", "average": "after", "nesterov": True}
 ROWS = {
     "**ACProp (default)**": ("acprop", DEFAULT),
@@ -46,40 +61,81 @@ ROWS = {
 }
 
 
-def table(columns: list[str], rows: list[list[str]]) -> str:
-    return markdown(Table(tuple(columns), tuple(map(tuple, rows))))
+def table(columns: list[str], rows: list[list[str]], arms: Iterable[Arm] = ()) -> str:
+    """In Markdown; below it, how many of these runs no commit holds."""
+    text = markdown(Table(tuple(columns), tuple(map(tuple, rows))))
+    note = unclean([run for arm in arms for run in arm.runs])
+    return f"{text}\n{note}\n" if note else text
 
 
 def default() -> str:
-    """Each as search chose it; ▲ and ▼: better or worse than the default, by Holm."""
+    """Each as search chose it; ▲ and ▼: better or worse than the default."""
     columns: list[dict[str, str]] = []
-    for name, _, metric, factor in TASKS:
-        arms = {row: _chosen(name, metric, *wanted) for row, wanted in ROWS.items()}
-        there = {row: arm for row, arm in arms.items() if arm is not None}
-        ours = next(iter(there.values()))
-        found = compare_all(list(there.values()), ours, f"test_{metric}")
+    head, shown = [""], list[Arm]()
+    for name, heading, metric, factor in TASKS:
+        found = _compared(name, metric)
         cells = {
             row: _cell(arm, comparison, f"test_{metric}", factor)
-            for (row, arm), comparison in zip(there.items(), found, strict=True)
+            for row, (arm, comparison) in found.items()
         }
         columns.append({row: cells.get(row, "–") for row in ROWS})
+        shown += [arm for arm, _ in found.values()]
+        head.append(heading + _mark(arm for arm, _ in found.values()))
     rows = [[row, *(column[row] for column in columns)] for row in ROWS]
-    return table(["", *(heading for _, heading, *_ in TASKS)], rows)
+    return table(head, rows, shown)
+
+
+def verdicts() -> str:
+    """The marks of the default's table in words."""
+    told: dict[str, dict[str, list[str]]] = {row: {} for row in ROWS}
+    for name, _, metric, _ in TASKS:
+        for row, (_, comparison) in _compared(name, metric).items():
+            if comparison is not None:
+                word = comparison.words if comparison.words in WORDS else WORDS[-1]
+                told[row].setdefault(word, []).append(f"on {SHORT[name]}")
+    lines: list[str] = []
+    for row, words in told.items():
+        parts = [f"{word} {_listed(words[word])}" for word in WORDS if word in words]
+        lines += [f"- **{row}**: {'; '.join(parts)}.\n"] if parts else []
+    return "".join(lines)
+
+
+WORDS = ("better", "worse", "no difference shown")
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+
+
+@cache
+def _compared(name: str, metric: str) -> dict[str, tuple[Arm, Comparison | None]]:
+    """Every row that was run, beside the default, as one family."""
+    arms = {row: _chosen(name, metric, *wanted) for row, wanted in ROWS.items()}
+    there = {row: arm for row, arm in arms.items() if arm is not None}
+    ours = next(iter(there.values()))
+    found = compare_all(list(there.values()), ours, f"test_{metric}")
+    return dict(zip(there, zip(there.values(), found, strict=True), strict=True))
+
+
+def _mark(arms: Iterable[Arm]) -> str:
+    return " †" if any(arm.mark for arm in arms) else ""
 
 
 def betas() -> str:
     """The default with each β2, at the learning rate that search found best for it."""
     rows: list[list[str]] = []
+    shown = list[Arm]()
     for name, heading, metric, factor in TASKS[:4]:
         arms = [_chosen(name, metric, "acprop", {**DEFAULT, "beta2": b}) for b in BETA2]
         known = [arm for arm in arms if arm is not None]
         cells = [_cell(arm, None, f"test_{metric}", factor) for arm in known]
         (words,) = [c for c in compare_all(known, known[1], f"test_{metric}") if c]
-        low, high = words.difference.spread.low, words.difference.spread.high
+        low, high = words.spread.low, words.spread.high
         ends = f"[{factor * low:+.2g}, {factor * high:+.2g}]".replace("-", "−")
-        rows.append([heading, *cells, f"{ends}: {words.words}"])
+        shown += known
+        rows.append([heading + _mark(known), *cells, f"{ends}: {words.words}"])
     head = ["", *(f"β2 = {beta2}" for beta2 in BETA2)]
-    return table([*head, f"{BETA2[0]} against {BETA2[1]}"], rows)
+    return table([*head, f"{BETA2[0]} against {BETA2[1]}"], rows, shown)
 
 
 BETA2 = (0.98, 0.999)
@@ -153,77 +209,101 @@ def hazards() -> str:
 
 
 def rooms() -> str:
-    """The four rooms: how fast, and how well in the end; differences are to Adam."""
+    """The four rooms: how fast, and how well in the end."""
     arms = _arms("rl", "dqn-four-rooms-small")
     arms.sort(key=lambda a: -over_seeds(a, "mean_return").mean)
-    (adam,) = [arm for arm in arms if arm.optimizer == "adam"]
+    (ours,) = [arm for arm in arms if arm.optimizer == "acprop"]
     rows: list[list[str]] = []
-    compared = compare_all(arms, adam, "mean_return")
+    compared = compare_all(arms, ours, "mean_return")
     for arm, found in zip(arms, compared, strict=True):
         row = [_in_the_rooms(arm), f"{len(arm.done)} of {len(arm.runs)}"]
         for metric in ("mean_return", "train_return", "test_return"):
             seen = over_seeds(arm, metric)
             row.append(f"{seen.mean:.3f} ± {seen.std:.3f}" if seen.n else "–")
-        if found is None or found.difference.spread.n < 2:
+        if found is None or found.spread.n < 2:
             rows.append([*row, "–"])
             continue
-        seen = found.difference.spread
+        seen = found.spread
         ends = f"{seen.low:+.3f}, {seen.high:+.3f}".replace("-", "−")
         rows.append([*row, f"[{ends}]: {found.words}"])
     head = ["", "finished", "all episodes", "last 100 steps", "greedy, test"]
-    return table([*head, "all episodes, against Adam"], rows)
+    return table([*head, "all episodes, against the default"], rows, arms)
 
 
 def _in_the_rooms(arm: Arm) -> str:
     written = {k: v for k, v in arm.written.items() if k in ("lr", "eps")}
     parts = [display(arm.optimizer), *(f"{k} {v:g}" for k, v in written.items())]
-    return ", ".join(parts)
+    return ", ".join(parts) + arm.mark
 
 
 def gans() -> str:
     """Table 4's networks at smoke scale: distances after the first and last epoch."""
     metric = "test_fd_lite0_80"
+    kinds = ("DCGAN", "RLGAN", "SNGAN", "SAGAN")
+    shown = [
+        (kind, arm) for kind in kinds for arm in _arms("gan", f"{kind.lower()}-smoke")
+    ]
     rows = [
         [
             kind,
-            display(arm.optimizer),
+            display(arm.optimizer) + arm.mark,
             f"{len(arm.done)} of {len(arm.runs)}",
             *(_mean([run.history[i][metric] for run in arm.done]) for i in (0, -1)),
         ]
-        for kind in ("DCGAN", "RLGAN", "SNGAN", "SAGAN")
-        for arm in _arms("gan", f"{kind.lower()}-smoke")
+        for kind, arm in shown
     ]
-    return table(
-        ["", "optimizer", "finished", "after the first epoch", "at the end"], rows
-    )
+    head = ["", "optimizer", "finished", "after the first epoch", "at the end"]
+    return table(head, rows, [arm for _, arm in shown])
 
 
 def translations() -> str:
     """Table 3's pairs at smoke scale: BLEU beside that of copying the source."""
     rows: list[list[str]] = []
+    shown = list[Arm]()
     for pair in ("de-en", "en-vi", "ja-en", "ro-en"):
         arms = _arms("nmt", f"{pair}-smoke")
         copying = arms[0].runs[0].data["bleu"]["copying"]["test"]
-        found = {display(arm.optimizer): over_seeds(arm, "test_bleu") for arm in arms}
-        scores = [f"{name} {seen.mean:.1f}" for name, seen in found.items()]
+        scores = [
+            f"{display(arm.optimizer)} {seen.mean:.1f}{arm.mark}"
+            for arm, seen in ((arm, over_seeds(arm, "test_bleu")) for arm in arms)
+        ]
+        shown += arms
         rows.append([pair.upper(), f"{copying:.1f}", "; ".join(scores)])
-    return table(["", "copying the source", "translated, by optimizer"], rows)
+    return table(["", "copying the source", "translated, by optimizer"], rows, shown)
+
+
+def tuned() -> str:
+    """Everyone tuned alike: the study's own table, without what is not compared."""
+    records = list(read(ROOT / "results" / "vision" / "mnist-tuned-small.jsonl"))
+    (study,) = [record for record in records if isinstance(record, StudyRecord)]
+    found = gather(study, [r for r in records if isinstance(r, RunRecord)])
+    made, trials = comparison_table(found), trial_table(found)
+    told = [i for i, c in enumerate(made.columns) if not c.startswith(("train", "val"))]
+    mark = {"trials": "trials †" if trials.note else "trials"}
+    head = [mark.get(made.columns[i], made.columns[i]) for i in told]
+    text = table(head, [[row[i] for i in told] for row in made.rows])
+    notes = [note for note in (trials.note, made.note) if note]
+    return "\n".join([text, *(f"{note}\n" for note in notes)]).replace("\xa0", " ")
 
 
 def small() -> str:
     """8-bit state beside float32 state, at one learning rate."""
     rows: list[list[str]] = []
+    shown = list[Arm]()
     for name, heading, metric, factor in (TASKS[0], TASKS[3]):
         metric = f"test_{metric}"
         arms = _arms("small-state", f"{name}-small")
         wide, coded = (_find(arms, "acprop", {"small_state": b}) for b in (False, True))
         seen = [over_seeds(arm, metric) for arm in (wide, coded)]
         cells = [f"{factor * s.mean:.4g} ± {factor * s.std:.2g}" for s in seen]
-        found = compare(coded, wide, metric)
+        (found,) = compare_pairs([(coded, wide)], metric)
         ends = (found.spread.low, found.spread.high)
         low, high = (f"{factor * end:+.2g}".replace("-", "−") for end in ends)
-        rows.append([heading, *cells, f"[{low}, {high}]: {found.words}"])
-    return table(["", "float32", "8 bits", "8 bits against float32"], rows)
+        shown += [wide, coded]
+        rows.append(
+            [heading + _mark([wide, coded]), *cells, f"[{low}, {high}]: {found.words}"]
+        )
+    return table(["", "float32", "8 bits", "8 bits against float32"], rows, shown)
 
 
 def codes() -> str:
@@ -250,11 +330,13 @@ def _mean(values: list[float]) -> str:
 
 TABLES = {
     "default": default,
+    "verdicts": verdicts,
     "betas": betas,
     "hazards": hazards,
     "rooms": rooms,
     "gans": gans,
     "translations": translations,
+    "tuned": tuned,
     "small": small,
     "codes": codes,
 }

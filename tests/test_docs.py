@@ -49,11 +49,25 @@ def test_the_speed_table_of_the_readme_is_the_record(monkeypatch):
     assert table in (ROOT / "README.md").read_text("utf-8")
 
 
-def test_the_tables_of_small_state_are_the_records():
-    filled = runpy.run_path(str(ROOT / "scripts/default_table.py"))["filled"]
-    page = (ROOT / "docs/small-state.md").read_text("utf-8")
-    assert "| 8 bits |" in page
-    assert filled(page) == page
+def test_the_tables_and_verdicts_of_the_pages_are_the_records():
+    """README's headline too: who is better is written by the protocol's function."""
+    script = runpy.run_path(str(ROOT / "scripts/default_table.py"))
+    pages = {name: (ROOT / name).read_text("utf-8") for name in script["PAGES"]}
+    assert "| 8 bits |" in pages["docs/small-state.md"]
+    assert "| AdamW | 8 | 10 | 93.81" in pages["README.md"]
+    for page in pages.values():
+        assert script["filled"](page) == page
+
+
+def test_nobody_is_ahead_in_words_that_no_record_decides():
+    """Better and worse stand in tables made from records, and in the protocol."""
+    words = re.compile(r"▲|▼|\b(ahead of|far behind|outperforms|beats)\b")
+    made = re.compile(r"<!-- table: \w+ -->.*?<!-- end -->", re.S)
+    for name in ("README.md", "docs/guard.md", "docs/bench.md", "docs/wrappers.md"):
+        prose = made.sub("", (ROOT / name).read_text("utf-8"))
+        lines = [line for line in prose.splitlines() if words.search(line)]
+        known = ("▲ better", "▲ and ▼: better", "nothing beats the memory")
+        assert [x for x in lines if not any(k in x for k in known)] == [], name
 
 
 def test_the_counts_of_the_readme_are_those_of_the_verdicts():

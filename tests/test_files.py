@@ -1,6 +1,10 @@
 """A file is whole or not there."""
 
+from string import ascii_lowercase, digits
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from acprop import files
 
@@ -71,3 +75,44 @@ def test_what_was_there_is_kept_if_that_is_wanted(tmp_path):
         files.write(path, content, older=older)
     assert (path.read_bytes(), older.read_bytes()) == (b"3", b"2")
     assert names(tmp_path) == ["a", "older"]
+
+
+ALPHABET = {*ascii_lowercase, *digits, *"._-"}
+TEXTS = st.text() | st.text(alphabet="./\\~-_aZ0\0 %", max_size=12)
+
+
+@given(names=st.lists(TEXTS | st.from_regex(files.NAME), min_size=1, max_size=3))
+@example(names=["a", ".."])
+@example(names=["a\n"])
+@example(names=["a" * 151])
+def test_names_become_a_path_below_the_folder_or_are_refused(names, tmp_path_factory):
+    """Whatever they are: a name never leaves the folder, nor hides in it."""
+    folder = tmp_path_factory.getbasetemp() / "below"
+    is_allowed = all(
+        set(name) <= ALPHABET and name[:1].isalnum() and len(name) <= 150
+        for name in names
+    )
+    if not is_allowed:
+        with pytest.raises(ValueError, match="a file's name must be small letters"):
+            files.below(folder, *names)
+        return
+    path = files.below(folder, *names)
+    assert path.relative_to(folder).parts == tuple(names)
+    assert path.resolve().parts[-len(names) :] == tuple(names)
+
+
+@given(TEXTS)
+def test_every_text_has_a_key_that_is_a_files_name(text):
+    assert files.below(files.Path("out"), files.key_of(text[:100]))
+
+
+def test_a_link_is_not_followed_out_of_the_folder_nor_within_it(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "other").write_text("mine")
+    (tmp_path / "a" / "file").symlink_to(tmp_path / "other")
+    (tmp_path / "a" / "folder").symlink_to(tmp_path)
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    for names in (["file"], ["folder", "other"], ["folder"]):
+        with pytest.raises(ValueError, match=r"must be in .* itself, got the link"):
+            files.below(tmp_path / "a", *names)
+    assert files.below(tmp_path / "b", "new")  # the folder itself may be one

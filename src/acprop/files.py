@@ -2,12 +2,14 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 PARTS = ".*.part"  # what a killed process may leave in a folder
+NAME = r"[a-z0-9][a-z0-9._-]{0,149}"  # what a record may call a file
 _MARK = b"sha256:"
 _SEAL = len(_MARK) + 65  # bytes: the mark, 64 digits, a newline
 
@@ -43,6 +45,29 @@ def check_folder(name: str, path: Path) -> None:
     for part in (path, *path.parents):
         if part.exists() and not part.is_dir():
             raise ValueError(f"{name} must be a folder, got the file {part}")
+
+
+def below(folder: Path, *names: str) -> Path:
+    """The path of these names in a folder: the one way from a record's names to a path.
+
+    A record may come from anyone. Its names have a short alphabet, and no link on the
+    way leads elsewhere.
+    """
+    for name in names:
+        if not re.fullmatch(NAME, name):
+            raise ValueError(
+                "a file's name must be small letters, digits, dots, hyphens and "
+                f"underscores, 150 at most, got {name!r}"
+            )
+    path, real = folder.joinpath(*names), folder.resolve().joinpath(*names)
+    if path.resolve() != real:
+        raise ValueError(f"a file must be in {folder} itself, got the link {path}")
+    return path
+
+
+def key_of(text: str) -> str:
+    """Text as a file's name or an anchor."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "unnamed"
 
 
 def write(

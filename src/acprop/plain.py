@@ -3,9 +3,49 @@
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, cast
+from functools import cache
+from reprlib import repr as brief
+from typing import Any, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
 
 Plain = dict[str, Any]
+T = TypeVar("T")
+_FEW = 3  # mistakes that are told of one text
+
+
+def checked(kind: type[T], text: str | bytes) -> T:
+    """JSON as a value of this kind, its types as they are declared; else a ValueError.
+
+    However deep its brackets are, it is read or refused.
+    """
+    try:
+        return _adapter(kind).validate_json(text)
+    except ValidationError as error:
+        found = error.errors(include_url=False)
+        words = [_mistake(item) for item in found[:_FEW]]
+        words += ["…"] if len(found) > _FEW else []
+        raise ValueError("; ".join(words)) from error
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _mistake(item: Any) -> str:
+    name = ".".join(map(str, item["loc"])) or "it"
+    match item["type"]:
+        case "json_invalid":
+            return f"it is cut off or no JSON ({item['ctx']['error']})"
+        case "missing":
+            return f"{name} must be there, got none"
+        case "unexpected_keyword_argument":
+            return f"{name} must not be there: no such field"
+        case _:
+            rule = item["msg"].removeprefix("Value error, ")
+            rule = rule.replace("Input should", "must").replace("String should", "must")
+            return f"{name} {rule}, got {brief(item['input'])}"
 
 
 def jsonable(value: Any) -> Any:

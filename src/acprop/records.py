@@ -1,23 +1,29 @@
 """What a result is: frozen values, one JSON object per line on disk.
 
 Whatever computes writes records; whatever draws or prints reads them, and nothing else.
-Every line says what it is ("record") and the version of this format ("schema").
+Every line says what it is ("record") and the version of this format ("schema"). Its
+types are checked here, where it is read, and nowhere else.
 """
 
-import json
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Literal, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
+
+import pydantic_core
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from acprop import files
-from acprop.plain import Plain, to_line
+from acprop.plain import Plain, checked, to_line
 
 SCHEMA = 2
 
-Rows = tuple[tuple[float, ...], ...]
+# JSON has no NaN: it is null there.
+Number = Annotated[float, BeforeValidator(lambda v: math.nan if v is None else v)]
+Numbers = tuple[Number, ...]
+Rows = tuple[Numbers, ...]
 Counts = tuple[tuple[int, ...], ...]
 
 Finite = Literal["converged", "not converged", "undecided"]
@@ -28,10 +34,20 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 APART: tuple[Kind, ...] = ("wording", "definition")
 Ruleset = Literal["default", "paper", "tuned"]
 RULESETS: tuple[Ruleset, ...] = get_args(Ruleset)
+# What becomes a file's name, and what becomes a part of one.
+FileName = Annotated[str, Field(pattern=f"^(?:{files.NAME})$")]
+Short = Annotated[str, Field(max_length=60)]
+
+
+class _Strict:
+    """Read from JSON, a field has the type that it says; no other field is there."""
+
+    __slots__ = ()
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(_Strict):
     """One (P, β2) of a region.
 
     finite       under the protocol: "converged"; "not converged", and the drift agrees;
@@ -42,29 +58,29 @@ class Cell:
     """
 
     period: int
-    beta2: float
+    beta2: Number
     finite: Finite
-    best_alpha0: float
-    distance: float
-    drift: float
+    best_alpha0: Number
+    distance: Number
+    drift: Number
     asymptotic: Asymptotic
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class Region(_Strict):
     """Where one optimizer converges on one problem."""
 
     record: ClassVar[str] = "region"
     problem: str
     optimizer: str
-    beta1: float
+    beta1: Number
     convention: str
     steps: int
     cells: tuple[Cell, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Crossing:
+class Crossing(_Strict):
     """One period of a boundary: the β2 at which the drift changes sign, ascending.
 
     lowest: what the drift says below the first of them.
@@ -72,23 +88,23 @@ class Crossing:
 
     period: int
     lowest: Asymptotic
-    beta2: tuple[float, ...]
+    beta2: Numbers
 
 
 @dataclass(frozen=True, slots=True)
-class Boundary:
+class Boundary(_Strict):
     """The exact border of a region, as t → ∞."""
 
     record: ClassVar[str] = "boundary"
     problem: str
     optimizer: str
-    beta1: float
+    beta1: Number
     convention: str
     crossings: tuple[Crossing, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Line(_Strict):
     """One curve of a figure.
 
     low, high: the ends of a band around it, if any.
@@ -96,15 +112,15 @@ class Line:
     """
 
     label: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    low: tuple[float, ...] = ()
-    high: tuple[float, ...] = ()
-    dots: tuple[tuple[float, float], ...] = ()
+    x: Numbers
+    y: Numbers
+    low: Numbers = ()
+    high: Numbers = ()
+    dots: tuple[tuple[Number, Number], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Curves:
+class Curves(_Strict):
     """Curves that belong in one panel: trajectories, second moments, errors.
 
     name     which figure; panels of one figure share it and differ in the title
@@ -129,7 +145,7 @@ class Curves:
 
 
 @dataclass(frozen=True, slots=True)
-class Surface:
+class Surface(_Strict):
     """A value over a plane: values[i][j] belongs to y[i] and x[j].
 
     value_label  what the values are
@@ -146,8 +162,8 @@ class Surface:
     x_label: str
     y_label: str
     value_label: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
+    x: Numbers
+    y: Numbers
     values: Rows
     value_range: tuple[float, float] | None = None
     n_runs: Counts = ()
@@ -156,21 +172,21 @@ class Surface:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(_Strict):
     """One arm's final values: their mean, an interval around it, and each of them.
 
     low and high are NaN where one value has no interval.
     """
 
     label: str
-    mean: float
-    low: float
-    high: float
-    values: tuple[float, ...]
+    mean: Number
+    low: Number
+    high: Number
+    values: Numbers
 
 
 @dataclass(frozen=True, slots=True)
-class Bars:
+class Bars(_Strict):
     """Final values of several arms in one panel."""
 
     record: ClassVar[str] = "bars"
@@ -182,20 +198,20 @@ class Bars:
 
 
 @dataclass(frozen=True, slots=True)
-class FigureRecord:
+class FigureRecord(_Strict):
     """What a figure is; the records that it shows follow it in its file.
 
     place: where the paper has it.
     """
 
     record: ClassVar[str] = "figure"
-    name: str
+    name: FileName
     place: str
     caption: str
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(_Strict):
     """What became of a claim.
 
     owner: whose claim it is; one of the paper's that fails is a finding, one of ours
@@ -216,7 +232,7 @@ class Verdict:
     verdict: Literal["holds", "fails", "undecided"]
     evidence: str
     numbers: Plain
-    wall_seconds: float
+    wall_seconds: Number
 
 
 class RunStatus(StrEnum):
@@ -249,7 +265,7 @@ _MESSAGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class RunRecord:
+class RunRecord(_Strict):
     """One training run.
 
     run             its id, the hash of its spec
@@ -268,7 +284,7 @@ class RunRecord:
     """
 
     record: ClassVar[str] = "run"
-    run: str
+    run: FileName
     study: str
     optimizer: str
     settings: Plain
@@ -279,17 +295,17 @@ class RunRecord:
     status: RunStatus
     history: tuple[Plain, ...]
     final: Plain
-    wall_seconds: float
+    wall_seconds: Number
     commit: str
     machine: Plain
     data: Plain
     message: str = ""
-    artifacts: tuple[str, ...] = ()
+    artifacts: tuple[FileName, ...] = ()
     ruleset: Ruleset = "paper"
 
 
 @dataclass(frozen=True, slots=True)
-class StudyRecord:
+class StudyRecord(_Strict):
     """What a study asks, and how to show it.
 
     place    where the paper has it
@@ -312,10 +328,10 @@ class StudyRecord:
     """
 
     record: ClassVar[str] = "study"
-    name: str
+    name: Short
     title: str
     place: str
-    scale: str
+    scale: Short
     shows: Literal["curves", "heatmap", "bars", "table"]
     axes: tuple[str, ...]
     metrics: tuple[str, ...]
@@ -326,6 +342,12 @@ class StudyRecord:
     tuning: Plain = field(default_factory=dict[str, Any])
     contestants: Plain = field(default_factory=dict[str, Any])
     target: float | None = None
+
+    @property
+    def key(self) -> str:
+        """As a file's name."""
+        rules = [] if self.ruleset == "paper" else [self.ruleset]
+        return files.key_of("-".join([self.name, self.scale, *rules]))
 
 
 # What can be drawn, and all there is.
@@ -357,32 +379,25 @@ def to_json(record: Record) -> str:
     return to_line({"record": record.record, "schema": SCHEMA, **plain})
 
 
-def from_json(line: str) -> Record:
-    """Read a line that `to_json` wrote, also one of schema 1."""
-    plain = json.loads(line)
-    if not isinstance(plain, dict) or cast(Plain, plain).get("record") not in _KINDS:
-        known = ", ".join(_KINDS)
-        raise ValueError(f"record must be one of {known}, got {line[:60]!r}")
-    plain = cast(Plain, plain)
-    kind = _KINDS[plain.pop("record")]
-    schema = plain.pop("schema", None)
+def from_json(line: str | bytes) -> Record:
+    """Read a line that `to_json` wrote, also one of schema 1; else a ValueError."""
+    plain = checked(dict[str, Any], line)
+    record, schema = plain.pop("record", None), plain.pop("schema", None)
+    if not isinstance(record, str) or record not in _KINDS:
+        raise ValueError(f"record must be one of {', '.join(_KINDS)}, got {record!r}")
     if schema == 1:
         try:
-            plain = _from_schema_1(kind.record, plain)
-        except KeyError as error:
-            raise ValueError(f"a {kind.record} must have {error}, got none") from error
+            plain = _from_schema_1(record, plain)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"a {record} must be as schema 1 has it, got {error!r}"
+            ) from error
     elif schema != SCHEMA:
         raise ValueError(
             f"schema must be 1 or {SCHEMA}, got {schema!r}; a newer acprop wrote this"
         )
-    known = {f.name for f in fields(kind)}
-    if plain.keys() - known:
-        extra = ", ".join(sorted(plain.keys() - known))
-        raise ValueError(f"a {kind.record} must have its own fields only, got {extra}")
-    needed = [f.name for f in fields(kind) if f.default is f.default_factory is MISSING]
-    if lost := [name for name in needed if name not in plain]:
-        raise ValueError(f"a {kind.record} must have {', '.join(lost)}, got none")
-    return kind(**{name: _part(name, value) for name, value in plain.items()})
+    # As JSON again, in which a list may be a tuple, and words a status.
+    return checked(_KINDS[record], pydantic_core.to_json(plain))
 
 
 def _from_schema_1(record: str, plain: Plain) -> Plain:
@@ -423,29 +438,9 @@ def write(path: Path, records: Iterable[Record]) -> None:
 
 def read(path: Path) -> Iterator[Record]:
     """Read a file of records, one at a time."""
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
                 yield from_json(line)
-            except (ValueError, TypeError) as error:
+            except ValueError as error:
                 raise ValueError(f"{path.name}, line {number}: {error}") from error
-
-
-def _part(name: str, value: Any) -> Any:
-    if name in _PARTS:
-        return tuple(_frozen(_PARTS[name], item) for item in value)
-    if name == "status":
-        return RunStatus(value)
-    return _tuples(value) if isinstance(value, list) else value
-
-
-def _frozen(kind: type, plain: Plain) -> Any:
-    return kind(**{name: _tuples(value) for name, value in plain.items()})
-
-
-def _tuples(value: Any) -> Any:
-    """Lists as tuples, and null as NaN where a number was meant."""
-    if isinstance(value, list):
-        items = cast(list[Any], value)
-        return tuple(math.nan if v is None else _tuples(v) for v in items)
-    return math.nan if value is None else value

@@ -2,7 +2,7 @@
 
 import pytest
 
-from acprop.bench.documents import line_of
+from acprop.bench.documents import Strict, line_of, load
 
 TEXT = """\
 # a comment = not a key
@@ -43,3 +43,19 @@ PLACES = [
 @pytest.mark.parametrize(("place", "line"), PLACES)
 def test_a_key_is_found_in_its_line(place, line):
     assert line_of(TEXT, place) == line
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b'a = 1\nb = "\xff"\n', "must be in UTF-8, got another byte: line 2: .*0xff"),
+        (b"a = " + b"[" * 100_000, "must be a valid study, got .*recursion"),
+        (b"a = ", "must be a valid study, got Invalid value .at end"),
+    ],
+    ids=["bytes", "brackets", "cut off"],
+)
+def test_what_is_no_toml_is_named_by_its_file(content, why, tmp_path):
+    path = tmp_path / "a.toml"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"^a.toml {why}"):
+        load(path, Strict, name="a.toml", what="study", mistakes=lambda _: ())

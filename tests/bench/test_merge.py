@@ -115,7 +115,11 @@ def test_a_damaged_run_a_false_name_and_a_run_in_use_are_left_out_and_named(tmp_
     with busy.locked():
         stores = [tmp_path / name for name in "abc"]
         merged = merge(stores, tmp_path / "into")
-    reasons = ["a whole file of JSON", "must be named by its spec", "is in use"]
+    reasons = [
+        "run.json: it is cut off or no JSON",
+        "must be named by its spec",
+        "is in use",
+    ]
     assert len(merged.problems) == 3
     for reason, line in zip(reasons, merged.problems, strict=True):
         assert reason in line

@@ -80,7 +80,11 @@ def test_the_index_can_be_deleted_damaged_or_stale(tmp_path):
         SPECS[1].id: "interrupted",
     }
     path = tmp_path / index.INDEX
-    for text in (None, "", '{"run": 1', '{"run": "x", "marks": [], "colour": 1}\n'):
+    good = path.read_text()
+    for text in (
+        None, "", '{"run": 1', '{"run": "x", "marks": [], "colour": 1}\n', "[]", "7",
+        "[" * 200_000, good.replace("done", "won"), good.replace("8.0", "NaN"),
+    ):  # fmt: skip
         path.unlink() if text is None else path.write_text(text)
         assert index.read(tmp_path) == first
     finish(tmp_path, SPECS[1], "diverged")
@@ -98,12 +102,23 @@ def test_what_has_not_changed_is_not_read_again(tmp_path):
     assert index.read(tmp_path)[SPECS[0].id].wall_seconds == 8.0
 
 
-def test_a_roster_that_is_not_whole_is_none(tmp_path):
+def test_a_roster_that_is_not_whole_is_named(tmp_path):
     rosters.write(tmp_path, ROSTER)
     assert rosters.read(tmp_path, "s", "smoke", "paper") == ROSTER
     path = ROSTER.path(tmp_path)
     lines = path.read_text("utf-8").splitlines(keepends=True)
-    for left in ("".join(lines[:-1]), "".join(lines)[:-9], ""):
+    for left, why in (
+        ("".join(lines[:-1]), "s-smoke-paper.jsonl must have 8 runs, got 7"),
+        ("".join(lines)[:-9], "line 9: it is cut off or no JSON"),
+        ("", "line 1: it is cut off or no JSON"),
+        ("[]", "line 1: it must be an object"),
+        ('{"seconds": 1}', "line 1: n_runs must be there, got none"),
+        ('{"seconds": 1e999, "n_runs": 0}', "line 1: seconds must be a finite number"),
+        (lines[0] + "{}", "line 2: it must be a valid array"),
+        (lines[0] + '["a", "adam", 0, 0]', "line 2: 3 must be greater than 0, got 0"),
+        (lines[0] + "[" * 200_000, "line 2: it is cut off or no JSON .recursion limit"),
+    ):
         path.write_text(left)
-        assert rosters.read(tmp_path, "s", "smoke", "paper") is None
+        with pytest.raises(ValueError, match=f"{why}.*; delete the file, and acprop"):
+            rosters.read(tmp_path, "s", "smoke", "paper")
     assert rosters.read(tmp_path, "s", "small", "paper") is None

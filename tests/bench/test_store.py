@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -68,6 +69,14 @@ def test_a_write_that_fails_leaves_the_old_file(folder, monkeypatch):
     assert folder.load() == {"n": 1}
     folder.save({"n": 3})
     assert folder.load() == {"n": 3}
+
+
+def test_a_link_is_no_artifact(folder):
+    folder.begin(SPEC)
+    folder.write_artifacts({"samples-1.png": b"ours"})
+    (folder.path / "artifacts" / "samples-2.png").symlink_to(folder.path / "run.json")
+    assert folder.artifacts() == ("samples-1.png",)
+    assert "artifacts/samples-2.png" not in folder.pack()
 
 
 def test_to_forget_a_run_leaves_nothing_to_resume(folder):
@@ -152,3 +161,24 @@ def test_a_second_process_is_refused_until_the_first_is_gone(folder):
 def test_a_record_says_where_it_was_made():
     assert machine()["torch"] == torch.__version__
     assert isinstance(commit(), str)
+
+
+def test_a_commit_is_dirty_if_the_packages_own_files_are(tmp_path):
+    """A study that writes to results/ must not make the next one dirty."""
+
+    def git(*words):
+        author = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *author, *words], cwd=tmp_path, check=True)
+
+    package = tmp_path / "package"
+    look = commit.__wrapped__  # what is kept for the process does not count
+    for file in (package / "code.py", tmp_path / "results.jsonl"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("1")
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-q", "-m", "first")
+    (tmp_path / "results.jsonl").write_text("2")
+    assert re.fullmatch(r"[0-9a-f]{12}", look(package))
+    (package / "new.py").write_text("3")
+    assert look(package).endswith("-dirty")

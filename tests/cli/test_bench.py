@@ -204,7 +204,12 @@ def test_a_study_runs_all_and_a_run_alone_ends_in_the_same_state(tmp_path):
 
 
 @pytest.mark.usefixtures("mnist", "studies")
-def test_a_failed_run_of_a_study_is_named_and_the_others_are_kept(tmp_path):
+def test_a_failed_run_of_a_study_is_named_and_the_others_are_kept(
+    tmp_path, monkeypatch
+):
+    """And so are runs whose code no commit holds, where evidence is written."""
+    note = "acprop.report.statistics.unclean"
+    monkeypatch.setattr(note, lambda runs: f"† {len(runs)} of no commit.")
     file = tmp_path / "studies" / "vision" / "tiny.toml"
     large = "settings = { lr = 0.1 }\ntask_settings = { batch = 1024 }"
     text = file.read_text("utf-8").replace("settings = { lr = 0.1 }", large)
@@ -213,6 +218,7 @@ def test_a_failed_run_of_a_study_is_named_and_the_others_are_kept(tmp_path):
     asked = ["study", "vision/tiny", "--runs", str(tmp_path / "runs")]
     result = acprop(*asked, "--out", str(records), "--jobs", "1")
     assert result.exit_code == 1
+    assert f"{records}: † 4 of no commit. Commit, then run" in result.stderr
     assert result.stderr.count("batch must be at most the 512 training images") == 2
     assert result.stdout.count("lr=0.001: acprop seed") == 2
     study, *runs = read(records)

@@ -79,7 +79,7 @@ def acprop_without(missing, *words):
     return subprocess.run(said, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("missing", ["typer", "rich", "numpy"])
+@pytest.mark.parametrize("missing", ["typer", "pydantic", "numpy"])
 @pytest.mark.parametrize(
     ("words", "extra"),
     [("", "lab"), ("--help", "lab"), ("lab limits", "lab"), ("bench studies", "bench")],
@@ -93,7 +93,6 @@ def test_without_any_extra_one_line_says_which_to_install(missing, words, extra)
     assert said.stdout == ""
 
 
-# Without pydantic, which newer versions of typer bring with them.
 BENCH = ("jinja2", "PIL", "platformdirs", "pooch", "pytorch_optimizer")
 
 
@@ -104,7 +103,6 @@ def test_the_laboratory_works_without_the_benchmarks_packages():
 
 
 NEEDS = [
-    ("pydantic", "bench studies"),
     ("jinja2", "reproduce --only lab --out OUT"),
     ("platformdirs", "data list"),
     ("pytorch_optimizer", "bench run vision/mnist-mlp --optimizer yogi --runs OUT"),

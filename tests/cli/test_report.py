@@ -1,11 +1,13 @@
 """`acprop report`: records → page, and the page on localhost."""
 
+import html
 import re
 import signal
 import subprocess
 import sys
 import urllib.request
 
+import pytest
 from typer.testing import CliRunner
 
 from acprop.cli.app import app
@@ -22,6 +24,36 @@ def test_records_become_a_page_with_the_explorer_beside_it(tmp_path):
     explorer = (tmp_path / "out" / "explorer.html").read_text("utf-8")
     assert 'href="explorer.html"' in page
     assert 'href="index.html"' in explorer
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"record": "verdict"}\n', "a.jsonl, line 1: schema must be 1 or 2"),
+        (
+            '{"record": "run", "schema": 2, "\\u001b[31m": 1}',
+            "a.jsonl, line 1: run must",
+        ),
+        ("[" * 200_000, "a.jsonl, line 1: it is cut off or no JSON (recursion limit"),
+        ("", "a.jsonl: no record in it"),
+    ],
+    ids=["a line", "an escape", "brackets", "nothing"],
+)
+@pytest.mark.parametrize("beside", [[], [CLAIM]], ids=["alone", "beside another"])
+def test_a_file_that_cannot_be_read_is_named_and_ends_with_1(
+    text, why, beside, tmp_path
+):
+    (tmp_path / "a.jsonl").write_text(text)
+    write(tmp_path / "b.jsonl", beside)
+    paths = [str(tmp_path / f"{name}.jsonl") for name in "ab"[: 1 + len(beside)]]
+    words = ["report", *paths, "--out", str(tmp_path / "out")]
+    said = CliRunner().invoke(app, words)
+    assert said.exit_code == 1
+    assert said.stderr.startswith(f"not shown: {why}")
+    assert "\x1b" not in said.stderr
+    page = (tmp_path / "out" / "index.html").read_text("utf-8")
+    assert why in html.unescape(page)
+    assert (tmp_path / "out" / "claims.html").exists() == bool(beside)
 
 
 def test_options_may_come_before_the_records(tmp_path):

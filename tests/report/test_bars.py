@@ -25,6 +25,16 @@ def test_a_bar_is_the_mean_and_every_seed_has_a_dot():
     assert [t.get_text() for t in ax.get_xticklabels()] == ["Adam", "ACProp,\nlr = 0.1"]
 
 
+def test_a_run_that_failed_is_a_cross_at_the_worse_edge_and_has_no_bar():
+    lost = Bar("SGD", math.nan, math.nan, math.nan, (math.nan, math.nan))
+    for metric, edge in (("test FD-lite0", 1), ("test accuracy, %", 0)):
+        ax = figure([Bars("gan", metric, metric, (ADAM, lost))]).axes[0]
+        (crosses,) = [x for x in ax.lines if x.get_marker() == "X"]
+        assert crosses.get_xydata().tolist() == [[0.84, edge], [1.16, edge]]
+        place = crosses.get_transform().transform((1, edge))
+        assert place[1] == ax.transAxes.transform((0, edge))[1]
+
+
 def test_bars_survive_their_file_and_have_the_same_bytes(tmp_path):
     bars = Bars("gan", "test fd", "test fd", (ADAM,))
     assert from_json(to_json(bars)) == bars
@@ -47,6 +57,6 @@ def test_a_study_of_bars_has_the_final_values_of_its_arms_and_their_curves():
     assert ours.values == pytest.approx((50, 70, 60))
     assert ours.mean == pytest.approx(60)
     assert ours.low < 50 < 70 < ours.high
-    assert theirs.values == pytest.approx((40,))
+    assert theirs.values == pytest.approx((40, math.nan), nan_ok=True)
     assert math.isnan(theirs.low)
     assert [panel.record for panel in curves] == ["curves"]

@@ -56,7 +56,8 @@ def test_in_a_folder_other_json_lines_are_passed_over(tmp_path):
 def test_runs_without_their_study_are_named_with_the_command_to_use(tmp_path):
     write(tmp_path / "a.jsonl", [run()])
     (problem,) = collect([tmp_path]).problems
-    assert re.match(r"1 runs of vgg at scale smoke, .* acprop bench study", problem)
+    expected = r"a.jsonl, line 1: 1 runs of vgg at scale smoke, .* acprop bench study"
+    assert re.match(expected, problem)
 
 
 @pytest.mark.parametrize(
@@ -68,10 +69,13 @@ def test_runs_without_their_study_are_named_with_the_command_to_use(tmp_path):
             "schema must be 1 or 2, got 99; a newer acprop wrote this",
         ),
         (b'{"record": "dream", "schema": 2}', "record must be one of region"),
-        (b'{"record": "run", "schema": 2}', "a run must have run, study"),
-        (to_json(run("sgd")).replace("done", "won").encode(), "'won' is not a valid"),
+        (b'{"record": "run", "schema": 2}', "run must be there, got none; study"),
+        (
+            to_json(run("sgd")).replace("done", "won").encode(),
+            "status must be 'done', 'diverged', 'timeout'",
+        ),
         (b"\xff\xfe", "it is cut off or no JSON"),
-        (b'["a list"]', "record must be one of region"),
+        (b'["a list"]', "it must be an object, got ['a list']"),
     ],
     ids=["cut off", "schema", "kind", "fields", "status", "bytes", "a list"],
 )
@@ -90,7 +94,40 @@ def test_a_file_whose_first_line_is_lost_is_not_passed_over(tmp_path):
     (tmp_path / "a.jsonl").write_text("\n".join(lines), "utf-8")
     problems = collect([tmp_path]).problems
     assert len(problems) == 2  # the line, and runs without a study
-    assert problems[0] == "a.jsonl, line 1: it is cut off or no JSON"
+    assert problems[0].startswith("a.jsonl, line 1: it is cut off or no JSON")
+
+
+def test_what_follows_a_lost_line_is_not_put_into_another_figure(tmp_path):
+    lines = [FigureRecord("a", "Fig. 1", "c"), named("adam"), named("sgd")]
+    first, second, third = map(to_json, lines)
+    text = "\n".join([first, second, to_json(lines[0])[:-9], third])
+    (tmp_path / "a.jsonl").write_text(text, "utf-8")
+    found = collect([tmp_path])
+    assert found.figures == [(lines[0], [lines[1]])]
+    assert [line.partition(":")[0] for line in found.problems] == [
+        "a.jsonl, line 3",
+        "a.jsonl, line 4",
+    ]
+
+
+def test_a_study_whose_files_are_anothers_is_named(tmp_path):
+    write(tmp_path / "a.jsonl", [study([], name="a b"), study([], name="a/b")])
+    found = collect([tmp_path])
+    assert [s.name for s, _ in found.studies] == ["a b"]
+    (problem,) = found.problems
+    assert problem.startswith("a.jsonl, line 2: a study must have a name of its own")
+
+
+def test_a_file_is_called_by_its_way_from_the_folder_that_was_given(tmp_path):
+    for name in ("a", "b"):
+        write(tmp_path / name / "same.jsonl", [run()])
+        with (tmp_path / name / "same.jsonl").open("a") as file:
+            file.write("{")
+    problems = collect([tmp_path]).problems
+    assert [p.partition(":")[0] for p in problems[:2]] == [
+        "a/same.jsonl, line 2",
+        "b/same.jsonl, line 2",
+    ]
 
 
 @pytest.mark.parametrize("name", ["", "nowhere.jsonl", "empty"])

@@ -17,7 +17,7 @@ from acprop.report.comparisons import (
     probability_of_improvement,
     to_target,
 )
-from acprop.report.statistics import arms_of
+from acprop.report.statistics import arms_of, over_seeds
 
 from .made_runs import run, seeds, with_status
 
@@ -85,10 +85,41 @@ def test_what_one_comparison_shows_a_family_may_not():
     assert among.words == "no difference shown after correction"
 
 
+def test_fewer_than_five_seeds_call_nobody_better():
+    """Four seeds, each 0.1 apart: interval and p are clear, and do not count."""
+    shift = 0.1 + 0.001 * np.arange(5)
+    for n, expected in (
+        (4, "no difference shown: fewer than 5 seeds"),
+        (5, "better"),
+        (1, "no difference shown"),
+    ):
+        arms = [arm("acprop", TEN[:n]), arm("adam", TEN[:n] + shift[:n])]
+        assert words(arms) == [None, expected]
+
+
+def test_pairs_show_a_difference_that_means_hide():
+    """Seeds differ by 0.2, arms by 0.01: only the paired interval excludes zero."""
+    values = np.array([0.3, 0.5, 0.7, 0.4, 0.6])
+    shift = np.array([0.01, 0.011, 0.009, 0.01, 0.012])
+    one, other = arm("acprop", values + shift), arm("adam", values)
+    ours, theirs = (over_seeds(a, "val_accuracy") for a in (one, other))
+    assert ours.low < theirs.mean < ours.high
+    assert words([other, one])[1] == "better"
+
+
+def test_pairs_are_made_by_seed_and_of_finished_runs_only():
+    one = arm("acprop", (0.5, 0.6, 0.9), lost=(2,))
+    (other,) = arms_of(
+        [run("adam", s, (v,)) for s, v in ((2, 0.1), (1, 0.5), (0, 0.4))]
+    )
+    found = compare_all([one], other, "val_accuracy")[0].spread
+    assert (found.n, found.mean) == (2, pytest.approx(0.1))
+
+
 def test_an_interval_with_zero_in_it_shows_no_difference():
     arms = [arm("acprop", TEN), arm("adam", TEN[::-1])]
     found = compare_all(arms, arms[0], "test_accuracy")[1]
-    assert found.difference.spread.low < 0 < found.difference.spread.high
+    assert found.spread.low < 0 < found.spread.high
     assert found.words == "no difference shown"
 
 
@@ -101,7 +132,7 @@ def test_who_fails_more_often_is_never_called_better():
         None, "no difference shown: of the better one more runs failed",
     ]  # fmt: skip
     assert words([failing, ours])[1].startswith("no difference shown: of the better")
-    assert words([arm("acprop", TEN, lost=(1, 2, 4)), failing])[1] == "better"
+    assert words([arm("acprop", TEN, lost=(0, 3, 4)), failing])[1] == "better"
     assert words([failing, arm("adam", TEN - 0.1)])[1].startswith("no difference")
     worse = arm("sgd", good - 0.1, lost=(0, 3))
     assert words([ours, worse])[1] == "worse"

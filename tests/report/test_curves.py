@@ -1,19 +1,56 @@
+import math
+
 import numpy as np
 import pytest
 from matplotlib.lines import Line2D
 
+from acprop.records import Curves, Line, from_json, to_json
 from acprop.report.curves import linear_below
 from acprop.report.figures import draw, figure
 
 from .made import curves, named
 
 
-def test_no_two_lines_look_alike():
+def test_no_two_lines_look_alike_in_grey_either():
+    """The about page: lines that share a figure also differ in dashes or marks."""
     lines = figure([named(*(f"η = {k}" for k in range(24)))]).axes[0].lines
-    looks = {(x.get_color(), x.get_linestyle(), x._dash_pattern) for x in lines[:6]}
-    assert len({colour for colour, _, _ in looks}) == 6
-    assert {style for _, style, _ in looks} == {"-"}
-    assert len({(x.get_color(), str(x._dash_pattern)) for x in lines}) == 24
+    assert len({x.get_color() for x in lines[:6]}) == 6
+    assert len({(str(x._dash_pattern), x.get_marker()) for x in lines}) == 24
+    optimizers = (
+        figure([named("acprop", "adam", "sgd", "acprop, lr = 1")]).axes[0].lines
+    )
+    assert len({str(x._dash_pattern) for x in optimizers}) == 4
+
+
+def test_epochs_are_whole_numbers():
+    """There is no epoch 1.25."""
+    for last in (1, 2, 3, 8, 200):
+        x = range(1, last + 1)
+        ax = figure([curves([("adam", x, x)])]).axes[0]
+        ticks = ax.get_xticks()
+        assert len(ticks) > 0
+        assert all(float(tick).is_integer() for tick in ticks)
+    ticks = figure([curves([("adam", (0, 0.5), (1, 2))])]).axes[0].get_xticks()
+    assert not all(float(tick).is_integer() for tick in ticks)
+
+
+def test_a_run_that_failed_is_a_cross_at_the_worse_edge():
+    """Also at a place where nothing else is, and it stretches no other axis."""
+    failed = Line("sgd", (1.0, 2.0), (0.3, 0.4), dots=((2.0, 0.4), (9.0, math.nan)))
+    for label, edge in (("test accuracy, %", 0.0), ("test loss", 1.0)):
+        record = Curves("vgg", "VGG", "epoch", label, (failed,))
+        assert math.isnan(from_json(to_json(record)).lines[0].dots[1][1])
+        fig = figure([record])
+        (ax,) = fig.axes
+        assert ax.collections[0].get_offsets().tolist() == [[2.0, 0.4]]
+        crosses = ax.lines[-1]
+        assert crosses.get_xydata().tolist() == [[9.0, edge]]
+        place = crosses.get_transform().transform((9.0, edge))
+        assert place[1] == ax.transAxes.transform((0, edge))[1]
+        assert ax.get_xlim()[1] > 9
+        assert ax.get_ylim()[0] > 0.2
+        (legend,) = fig.legends
+        assert "a run that failed" in [t.get_text() for t in legend.get_texts()]
 
 
 def test_one_legend_serves_panels_with_the_same_lines():

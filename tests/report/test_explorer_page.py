@@ -10,6 +10,7 @@ import pytest
 from acprop.lab.methods import METHODS
 from acprop.report import explorer
 from acprop.report.explorer import join_modules, write_explorer
+from acprop.report.regions import CONVERGES, DIVERGES
 from acprop.report.style import OPTIMIZERS, for_dark
 
 # Names of things that are no addresses to fetch from.
@@ -107,6 +108,14 @@ def test_every_method_of_the_laboratory_has_its_box_its_colour_and_its_dash(part
     dashes = re.findall(r"\.c-([\w-]+) {[^}]*--dash: ([^;]+);", style)
     looks = {(OPTIMIZERS[n][1], d) for n, d in dashes if n in METHODS}
     assert len(looks) == len(METHODS)
+
+
+def test_areas_have_the_colours_of_verdicts_and_not_of_an_optimizer(parts):
+    (style,) = parts.texts["style"]
+    assert f"--converges: {CONVERGES}; --diverges: {DIVERGES};" in style
+    assert re.search(r"\.area { fill: var\(--converges\)", style)
+    assert re.search(r"\.hatch { stroke: var\(--diverges\)", style)
+    assert "area c-" not in parts.texts["script"][0]
 
 
 def test_every_module_is_joined_after_those_it_needs():

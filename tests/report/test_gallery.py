@@ -86,6 +86,24 @@ def test_the_page_of_another_machine_shows_what_lies_beside_the_records(
     assert "Pictures of 2 arms are not beside the records" in said
 
 
+@pytest.mark.parametrize("link", ["samples-000010.png", ".", ".."])
+def test_a_link_is_not_followed_into_the_site(link, runs, folders, tmp_path):
+    """A picture, a run's folder or the folder of all may be one."""
+    kept = tmp_path / "kept"
+    keep(StudyResult(study(runs), runs, []), tmp_path / "runs", kept / "vgg.jsonl")
+    assert folders
+    place = (kept / "artifacts" / runs[0].run / link).resolve()
+    place.rename(tmp_path / "elsewhere")
+    place.symlink_to(tmp_path / "elsewhere")
+    result = build_page([kept], tmp_path / "page")
+    copied = (tmp_path / "page" / "studies" / "artifacts").glob("*/*")
+    assert not [path for path in copied if path.parent.name == runs[0].run]
+    assert any(
+        line.startswith("vgg.jsonl, line 2: ") and "got the link" in line
+        for line in result.content.problems
+    )
+
+
 @pytest.mark.parametrize("name", ["../samples-1.png", "/etc/samples-1.png", "a/b.png"])
 def test_a_file_that_is_not_in_the_runs_folder_is_not_copied(name, tmp_path):
     """A record may come from anyone; it must not fetch other files onto the page."""

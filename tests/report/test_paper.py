@@ -47,6 +47,12 @@ def test_what_an_entry_names_exists(entry):
     assert entry.studies or entry.figures or entry.ours
 
 
+def test_no_caption_names_a_colour_that_dark_mode_exchanges():
+    """The border is drawn in ink: black by day, white by night."""
+    for figure in FIGURES.values():
+        assert not re.search(r"\b(black|white)\b", figure.caption), figure.name
+
+
 def test_claims_with_a_formula_exist_and_what_fails_has_one():
     verdicts = list(read(ROOT / "results/lab/verdicts.jsonl"))
     assert formulas().keys() <= {v.claim for v in verdicts}

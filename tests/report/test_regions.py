@@ -1,12 +1,13 @@
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
 from acprop.report.figures import figure
-from acprop.report.regions import MARKS, MAX_MARKS
-from acprop.report.style import INK
+from acprop.report.regions import CONVERGES, DIVERGES, MARKS, MAX_MARKS
+from acprop.report.style import CYCLE, INK, OPTIMIZERS
 
 from .made import BETA2, boundary, cell, region
 
@@ -24,14 +25,14 @@ def points(ax):
 @pytest.mark.parametrize(
     ("finite", "asymptotic", "colour", "marker"),
     [
-        ("converged", "converges", "#E69F00", "+"),
-        ("not converged", "diverges", "#0072B2", "o"),
+        ("converged", "converges", CONVERGES, "+"),
+        ("not converged", "diverges", DIVERGES, "o"),
         ("undecided", "converges", "#A6A6A6", "s"),
-        ("converged", "diverges", "#F0E442", "*"),
+        ("converged", "diverges", "#8033FF", "*"),
     ],
 )
 def test_every_verdict_has_its_mark(finite, asymptotic, colour, marker):
-    """Fig. 1 of the paper: orange plus converges, blue circle diverges."""
+    """Fig. 1 of the paper: a plus converges, a circle diverges."""
     fig = figure([region(cells=[cell(3, 0.5, finite, asymptotic)])])
     (marks,) = fig.axes[0].collections
     assert points(fig.axes[0])[marks.get_label()] == {(0.5, 3)}
@@ -39,6 +40,39 @@ def test_every_verdict_has_its_mark(finite, asymptotic, colour, marker):
     (handle,) = fig.legends[0].legend_handles
     assert (handle.get_marker(), handle.get_label()) == (marker, marks.get_label())
     assert to_hex(handle.get_color()).upper() == colour
+
+
+# Machado et al. 2009: how protanopes, deuteranopes and tritanopes see linear RGB.
+EYES = {
+    "all": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    "no red": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+    "no green": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+    "no blue": [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]],
+}
+
+
+def seen(colour, eyes="all"):
+    """CIELAB, in which a distance of 2 can just be told."""
+    rgb = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    xyz = np.array(
+        [[0.434, 0.376, 0.190], [0.213, 0.715, 0.072], [0.018, 0.109, 0.873]]
+    )
+    f = np.cbrt(xyz @ np.clip(EYES[eyes] @ linear, 0, 1))
+    return np.array([116 * f[1], 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("eyes", EYES)
+def test_verdicts_are_told_apart_by_every_eye(eyes):
+    found = [seen(mark.colour, eyes) for mark in MARKS.values()]
+    gaps = [np.linalg.norm(a - b) for a, b in combinations(found, 2)]
+    assert min(gaps) > 20
+
+
+@pytest.mark.parametrize("colour", [CONVERGES, DIVERGES])
+def test_a_verdict_has_no_optimizers_colour(colour):
+    others = {c for _, c in OPTIMIZERS.values()} | set(CYCLE)
+    assert min(np.linalg.norm(seen(colour) - seen(other)) for other in others) > 20
 
 
 def test_marks_stand_where_their_cells_are():

@@ -2,11 +2,11 @@
 
 import http.client
 import socket
-from threading import Thread
+from threading import Thread, active_count
 
 import pytest
 
-from acprop.report.serve import PageServer
+from acprop.report.serve import N_THREADS, PageServer
 
 
 @pytest.fixture
@@ -50,15 +50,69 @@ def test_only_this_machine_can_ask(server):
 
 @pytest.mark.parametrize(
     ("host", "status"),
-    [("localhost:1", 200), ("127.0.0.1:1", 200), ("evil.example:1", 421)],
+    [
+        ("localhost:1", 200),
+        ("127.0.0.1:1", 200),
+        ("localhost", 200),  # what a browser sends to port 80
+        ("127.0.0.1", 200),
+        ("evil.example:1", 421),
+        ("evil.example", 421),
+        (":1", 421),
+    ],
 )
 def test_it_answers_only_to_its_own_name(server, host, status):
     assert ask(server, "/", host)[0].status == status
 
 
-@pytest.mark.parametrize("path", ["/figures/", "/nothing.html", "/../secret"])
-def test_it_shows_no_folders_and_nothing_outside(server, path):
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/figures/", "/nothing.html", "/../secret", "/%00", "/index.html%00", "/%ff",
+        "/%ed%a0%80", f"/{'x' * 5000}", "/link.html", "/linked/index.html", "/linked/",
+        "/figures/deep/",
+    ],
+)  # fmt: skip
+def test_it_shows_no_folders_no_links_and_nothing_outside(
+    server, folder, path, tmp_path_factory, capfd
+):
+    other = tmp_path_factory.mktemp("other")
+    (other / "index.html").write_text("private")
+    (folder / "link.html").symlink_to(other / "index.html")
+    (folder / "linked").symlink_to(other)
+    (folder / "figures" / "deep").mkdir()
+    (folder / "figures" / "deep" / "index.html").symlink_to(other / "index.html")
     assert ask(server, path)[0].status == 404
+    assert capfd.readouterr() == ("", "")  # no traceback
+
+
+def test_a_folder_that_is_a_link_itself_is_shown(folder, tmp_path_factory):
+    link = tmp_path_factory.mktemp("links") / "page"
+    link.symlink_to(folder)
+    with PageServer(link, 0) as made:
+        Thread(target=made.serve_forever, daemon=True).start()
+        assert ask(made, "/")[0].status == 200
+        made.shutdown()
+
+
+def test_idle_connections_take_so_many_threads_and_no_more(server):
+    there = ("127.0.0.1", server.server_port)
+    before = active_count()
+    idle = [socket.create_connection(there) for _ in range(N_THREADS + 8)]
+    for late in idle[-8:]:
+        late.settimeout(60)
+        assert late.recv(1) == b""  # hung up on
+    assert active_count() - before <= N_THREADS
+    for one in idle:
+        one.close()
+    while ask_or_none(server) is None:  # the threads end as soon as they see it
+        pass
+
+
+def ask_or_none(server):
+    try:
+        return ask(server, "/")
+    except OSError:
+        return None
 
 
 def test_a_folder_without_a_page_is_refused(tmp_path):

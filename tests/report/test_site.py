@@ -1,5 +1,6 @@
 import base64
 import hashlib
+import math
 import os
 import re
 from dataclasses import replace
@@ -212,10 +213,10 @@ def vile_run(seed):
         {**entry, "epoch": 2, "test_accuracy": 0.6},
     )
     return {
-        "run": f"{VILE}{seed}", "study": VILE, "optimizer": VILE, "settings": plain,
+        "run": f"vile-{seed}", "study": VILE, "optimizer": VILE, "settings": plain,
         "study_settings": plain, "scale": VILE, "message": VILE, "history": history,
         "final": history[-1], "commit": VILE, "machine": {VILE: VILE},
-        "data": {VILE: VILE}, "artifacts": ("../../x.png", VILE),
+        "data": {VILE: VILE},
     }  # fmt: skip
 
 
@@ -251,24 +252,34 @@ def test_runs_without_a_record_are_named(tmp_path):
         {"final": {"test_accuracy": 93.0, "val_accuracy": 1.0}},
         {"history": ("a text",)},
         {"settings": ["no", "names"]},
-        {"seed": 1},
+        {"wall_seconds": math.inf},
     ],
-    ids=[
-        "a percentage",
-        "a text as an epoch",
-        "settings without names",
-        "a seed twice",
-    ],
+    ids=["a percentage", "a text as an epoch", "settings without names", "for ever"],
+)
+def test_a_run_that_makes_no_sense_is_named_and_the_others_are_shown(broken, tmp_path):
+    runs = seeds("acprop", (0.6, 0.7))
+    bad = [replace(runs[0], **broken), runs[1]]
+    asked = study(bad, name="bad", title="A bad one")
+    places = {runs[0].run: "b.jsonl, line 2"}
+    made = build(tmp_path, studies=[STUDIES[0], (asked, bad)], places=places)
+    assert "b.jsonl, line 2: " in Page(made.read_text()).text
+    assert "1 of 2 runs: 1 done" in page_of(tmp_path, "study-bad-smoke").text
+    assert "ACProp" in page_of(tmp_path, "study-vgg-smoke").text
+
+
+@pytest.mark.parametrize(
+    "broken", [{"tuning": {"trials": 1}}, {}], ids=["trials", "a seed twice"]
 )
 def test_a_study_that_makes_no_sense_is_named_and_the_others_are_shown(
     broken, tmp_path
 ):
-    good = STUDIES[0]
-    runs = seeds("acprop", (0.6, 0.7))
-    bad = [replace(runs[0], **broken), runs[1]]
-    asked = study(bad, name="bad", title="A bad one")
-    made = build(tmp_path, studies=[good, (asked, bad)])
-    assert "A bad one: its runs could not be shown" in Page(made.read_text()).text
+    runs = [run(), replace(run(), run="other")]
+    asked = study(runs, name="bad", title="A bad one", **broken)
+    places = {asked.key: "b.jsonl, line 1"}
+    made = build(tmp_path, studies=[STUDIES[0], (asked, runs)], places=places)
+    text = Page(made.read_text()).text
+    assert "A bad one: its runs could not be shown" in text
+    assert "b.jsonl, line 1: its runs could not be shown" in text
     assert "ACProp" in page_of(tmp_path, "study-vgg-smoke").text
     assert "could not be shown" in page_of(tmp_path, "study-bad-smoke").text
 
@@ -383,7 +394,7 @@ def test_a_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["/etc/a", "../a", "a\\b", "a b#"])
 def test_a_name_that_is_no_file_beside_the_page_is_refused(name, tmp_path):
-    with pytest.raises(ValueError, match=r"a figure's name must be small letters"):
+    with pytest.raises(ValueError, match=r"a file's name must be small letters"):
         build(tmp_path, figures=[FigureRecord(name, "Fig. 1", "far")])
     assert not (tmp_path / "index.html").exists()
 

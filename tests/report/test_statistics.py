@@ -9,12 +9,12 @@ from acprop.report.statistics import (
     arms_of,
     best,
     brief,
-    compare,
     describe,
     is_higher_better,
     over_seeds,
     selection_metric,
     spread,
+    unclean,
     varying,
 )
 
@@ -101,33 +101,27 @@ def test_a_run_that_was_stopped_is_no_divergence(status):
     assert (made.n_diverged, made.n_stopped, len(made.done)) == (0, 1, 1)
 
 
-def test_better_follows_the_metrics_direction():
-    good, bad = arm("acprop", (0.7, 0.72, 0.74)), arm("adam", (0.6, 0.621, 0.64))
-    for metric in ("test_accuracy", "train_loss"):
-        assert compare(good, bad, metric).words == "better"
-        assert compare(bad, good, metric).words == "worse"
+def test_arms_that_differ_in_what_is_chosen_are_one_method():
+    one, other = arm("nadam", (0.5,), lr=0.1), arm("nadam", (0.5,), lr=0.2)
+    assert one.method == other.method
+    assert arm("nadam", (0.5,), momentum_decay=0.0).method != one.method
+    authors = arm("acprop", (0.5,), convention="authors")
+    assert authors.method != arm("acprop", (0.5,)).method
 
 
-def test_pairs_show_a_difference_that_means_hide():
-    """Seeds differ by 0.2, arms by 0.01: only the paired interval excludes zero."""
-    one, other = arm("acprop", (0.31, 0.511, 0.709)), arm("adam", (0.3, 0.5, 0.7))
-    ours, theirs = (over_seeds(a, "val_accuracy") for a in (one, other))
-    assert ours.low < theirs.mean < ours.high
-    assert compare(one, other, "val_accuracy").words == "better"
-
-
-def test_pairs_are_made_by_seed_and_of_finished_runs_only():
-    one = arms_of(with_status(seeds("acprop", (0.5, 0.6, 0.9)), 2, "diverged"))[0]
-    other = arms_of([run("adam", s, (v,)) for s, v in ((2, 0.1), (1, 0.5), (0, 0.4))])[
-        0
+def test_runs_of_code_that_no_commit_holds_are_marked_and_counted():
+    """A number can be made again only if somebody has the code that made it."""
+    runs = [
+        replace(r, commit=c)
+        for r, c in zip(RUNS, ("a", "b-dirty", "", "c", "d", "e-dirty"), strict=True)
     ]
-    found = compare(one, other, "val_accuracy").spread
-    assert (found.n, found.mean) == (2, pytest.approx(0.1))
-
-
-def test_one_seed_shows_no_difference():
-    found = compare(arm("acprop", (0.9,)), arm("adam", (0.1,)), "val_accuracy")
-    assert (found.spread.n, found.words) == (1, "no difference shown")
+    acprop, adam = arms_of(runs)
+    assert unclean(runs) == (
+        "† Code that no commit holds: 2 with changes not committed, 1 with no commit "
+        "known, of 6 runs."
+    )
+    assert (acprop.mark, adam.mark) == ("†", "†")
+    assert unclean(RUNS) == arms_of(RUNS)[0].mark == ""
 
 
 def test_validation_chooses_whatever_the_test_says():

@@ -56,6 +56,49 @@ def test_sensitivity_is_the_end_over_an_axis_with_each_seed_a_dot():
 def test_two_places_are_no_curve():
     runs = [run(lr=lr) for lr in (0.1, 0.2)]
     assert sensitivity_curves(gather(study(runs, axes=["lr"]), runs)) == []
+    one_each = [
+        run(o, lr=lr) for o, lr in (("adam", 0.1), ("sgd", 0.2), ("acprop", 0.3))
+    ]
+    assert sensitivity_curves(gather(study(one_each, axes=["lr"]), one_each)) == []
+
+
+# Which lines once were one: of which study, over what.
+METHODS = {
+    "default/gpt-bytes": ("lr", [("acprop", {}), ("acprop", {"convention": "authors"}),
+                                 ("nadam", {}), ("nadam", {"momentum_decay": 0.0})]),
+    "vision/vgg-beta1": ("beta1", [("acprop", {}),
+                                   ("acprop", {"convention": "authors"})]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_one_line_is_one_method(name):
+    axis, methods = METHODS[name]
+    places = (0.5, 0.7, 0.9)
+    runs = [
+        run(optimizer, 0, (0.3, place), **{"lr": 0.1, **settings, axis: place})
+        for optimizer, settings in methods
+        for place in places
+    ]
+    (panel,) = sensitivity_curves(gather(study(runs, axes=[axis]), runs))
+    assert len({line.label for line in panel.lines}) == len(methods)
+    assert all(line.x == places for line in panel.lines)
+
+
+def test_a_setting_at_which_a_run_failed_is_in_the_line_as_failed():
+    """ "What a tiny ε does": at 1e-16 it diverges, which is the point of the figure."""
+    runs = [run(eps=eps) for eps in (1e-4, 1e-8)] + [run(eps=1e-16, status="diverged")]
+    (panel,) = sensitivity_curves(gather(study(runs, axes=["eps"]), runs))
+    (line,) = panel.lines
+    assert line.x == (1e-16, 1e-8, 1e-4)
+    assert np.isfinite(line.y).tolist() == [False, True, True]
+    assert line.dots[0] == pytest.approx((1e-16, math.nan), nan_ok=True)
+
+
+def test_a_run_that_failed_is_a_dot_without_a_value_at_its_last_epoch():
+    runs = with_status(seeds("acprop", (0.5, 0.6, 0.7)), 1, "diverged")
+    (panel,) = records(runs)
+    assert panel.lines[0].dots[-1] == pytest.approx((2, math.nan), nan_ok=True)
 
 
 def test_one_seed_has_a_line_without_a_band(tmp_path):

@@ -52,10 +52,16 @@ def load(
         name: of the file, for messages. what: it should be: "study", "space".
         mistakes: those that its types alone do not show.
     """
-    text = path.read_text("utf-8")
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{name} must be in UTF-8, got another byte: line {line}: {error}"
+        ) from error
     try:
         made = kind(**tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:  # says its line itself
+    except (tomllib.TOMLDecodeError, RecursionError) as error:  # says its line itself
         raise ValueError(f"{name} must be a valid {what}, got {error}") from error
     except ValidationError as error:
         found = [_mistake(item, kind) for item in error.errors()]

@@ -9,10 +9,12 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+
+from pydantic import ConfigDict, FiniteFloat
 
 from acprop import files
 from acprop.bench.store import DamagedError, RunFolder, Store, status_of
+from acprop.plain import checked
 from acprop.records import RunStatus
 
 INDEX = Path("index") / "runs.jsonl"
@@ -25,21 +27,22 @@ class Row:
     epochs: that are done. wall_seconds: of them.
     """
 
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
     run: str
     marks: tuple[int, ...]
-    status: str
+    status: RunStatus
     study: str = ""
     optimizer: str = ""
     seed: int = 0
     epochs: int = 0
-    wall_seconds: float = 0.0
+    wall_seconds: FiniteFloat = 0.0
     message: str = ""
     damage: str = ""
 
     @property
     def is_result(self) -> bool:
         """Is there nothing left to run?"""
-        return not self.damage and RunStatus(self.status).is_result
+        return not self.damage and self.status.is_result
 
 
 def read(root: Path) -> dict[str, Row]:
@@ -87,21 +90,17 @@ def _row(folder: RunFolder, marks: tuple[int, ...]) -> Row:
             wall_seconds=sum(entry.get("wall_seconds") or 0.0 for entry in history),
             message=known.get("message", ""),
         )
-    except (DamagedError, KeyError, ValueError) as error:
+    except DamagedError as error:
         return Row(name, marks, RunStatus.ERROR, damage=str(error))
 
 
 def _load(path: Path) -> dict[str, Row]:
     """What is not as we write it is derived again."""
-    rows: dict[str, Row] = {}
     try:
-        for line in path.read_text("utf-8").splitlines():
-            plain: Any = json.loads(line)
-            plain["marks"] = tuple(plain["marks"])
-            rows[plain["run"]] = Row(**plain)
-    except (OSError, ValueError, TypeError, KeyError):
+        found = [checked(Row, line) for line in path.read_bytes().splitlines()]
+    except (OSError, ValueError):
         return {}
-    return rows
+    return {row.run: row for row in found}
 
 
 def _save(path: Path, rows: dict[str, Row]) -> None:

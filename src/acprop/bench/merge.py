@@ -96,11 +96,7 @@ class _Known:
 def _read(folder: RunFolder) -> _Known:
     """A run whose files are whole, and that is the one its folder's name says."""
     status, plain = folder.status(), folder.read()
-    try:
-        run = from_plain(plain["spec"]).id
-    except (KeyError, TypeError, ValueError) as error:
-        path = folder.path / "run.json"
-        raise DamagedError(f"{path} must hold a spec, got {error}") from error
+    run = from_plain(plain["spec"]).id
     if run != folder.path.name:
         raise DamagedError(
             f"{folder.path} must be named by its spec, {run}, got another name"

@@ -5,15 +5,26 @@ then a line for each run, in the order in which they were asked for. Every
 `acprop bench study` writes it again; it can be deleted.
 """
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+
+from pydantic import FiniteFloat, NonNegativeInt, PositiveInt
 
 from acprop import files
 from acprop.bench.spec import RunSpec
-from acprop.plain import to_line
+from acprop.plain import checked, to_line
+
+T = TypeVar("T")
+_Line = tuple[str, str, NonNegativeInt, PositiveInt]
+_WRITE = "; delete the file, and acprop bench study writes it again"
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    seconds: FiniteFloat
+    n_runs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +70,23 @@ def write(root: Path, roster: Roster) -> None:
 
 
 def read(root: Path, study: str, scale: str, ruleset: str) -> Roster | None:
-    """What was asked for; None if nothing was, or if the file is not whole."""
-    empty = Roster(study, scale, ruleset)
+    """What was asked for; None if nothing was. A file that is not whole is named."""
+    path = Roster(study, scale, ruleset).path(root)
+    if not path.exists():
+        return None
+    first, *lines = path.read_bytes().splitlines() or [b""]
+    head = _checked(_Head, path, 1, first)
+    runs = [_checked(_Line, path, i, line) for i, line in enumerate(lines, 2)]
+    if len(runs) != head.n_runs:
+        raise ValueError(
+            f"{path} must have {head.n_runs} runs, got {len(runs)}{_WRITE}"
+        )
+    wanted = tuple(Asked(*run) for run in runs)
+    return Roster(study, scale, ruleset, head.seconds, wanted)
+
+
+def _checked(kind: type[T], path: Path, number: int, line: bytes) -> T:
     try:
-        lines = empty.path(root).read_text("utf-8").splitlines()
-        about: Any = json.loads(lines[0])
-        runs = tuple(Asked(*json.loads(line)) for line in lines[1:])
-    except (OSError, ValueError, TypeError, IndexError):
-        return None
-    if len(runs) != about["n_runs"]:
-        return None
-    return Roster(study, scale, ruleset, about["seconds"], runs)
+        return checked(kind, line)
+    except ValueError as error:
+        raise ValueError(f"{path}, line {number}: {error}{_WRITE}") from error

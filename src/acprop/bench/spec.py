@@ -51,7 +51,7 @@ class RunSpec:
         """The one text of this spec."""
         try:
             return canonical(self.plain())
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(
                 f"settings must be finite JSON values, got {self.settings} and "
                 f"{self.task_settings}; {error}"

@@ -19,15 +19,18 @@ import shutil
 import subprocess
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import ConfigDict, FiniteFloat
 
 from acprop import files
 from acprop.bench import leases, locks
 from acprop.bench.conditions import conditions, in_words, machine, ran_under
 from acprop.bench.spec import RunSpec, from_plain
-from acprop.plain import Plain, jsonable, to_line
+from acprop.plain import Plain, checked, jsonable, to_line
 from acprop.records import Ruleset, RunRecord, RunStatus
 
 VERSION = 2  # 1 had no leases and no store.json
@@ -41,6 +44,38 @@ class DamagedError(ValueError):
     """A file of a run is not what was written; nothing was changed."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """Who worked on a run. under: which conditions, if they were noted."""
+
+    __pydantic_config__ = ConfigDict(strict=True)
+    under: Plain = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class _RunFile:
+    """What run.json must say; it may say more."""
+
+    __pydantic_config__ = ConfigDict(strict=True)
+    spec: RunSpec
+    status: RunStatus | Literal["running"]
+    study: str = ""
+    commit: str = ""
+    message: str = ""
+    machine: Plain = field(default_factory=dict[str, Any])
+    data: Plain = field(default_factory=dict[str, Any])
+    final: Plain = field(default_factory=dict[str, Any])
+    attempts: list[_Attempt] = field(default_factory=list[_Attempt])
+
+
+@dataclass(frozen=True, slots=True)
+class _Epoch:
+    """What a line of metrics.jsonl must say; it may say more."""
+
+    __pydantic_config__ = ConfigDict(strict=True)
+    wall_seconds: FiniteFloat | None = None
+
+
 class Store:
     """The folder of all runs."""
 
@@ -50,7 +85,7 @@ class Store:
     def check(self) -> None:
         """Refuse a store that a newer acprop wrote."""
         mark = self.root / "store.json"
-        version = _read_json(mark).get("version") if mark.exists() else 1
+        version = _read(mark, Plain).get("version") if mark.exists() else 1
         if not isinstance(version, int) or version > VERSION:
             raise ValueError(
                 f"the store {self.root} must be of version {VERSION} or older, got "
@@ -62,7 +97,7 @@ class Store:
         """Make it a store of this version, before anything is written to it."""
         self.check()
         mark = self.root / "store.json"
-        if not mark.exists() or _read_json(mark)["version"] < VERSION:
+        if not mark.exists() or _read(mark, Plain)["version"] < VERSION:
             files.write(mark, to_line({"version": VERSION}) + "\n")
 
     def folder(self, spec: RunSpec, *, dead: leases.Seen | None = None) -> "RunFolder":
@@ -156,7 +191,7 @@ class RunFolder:
 
     def read(self) -> Plain:
         """What run.json says."""
-        return _read_json(self.path / "run.json")
+        return _read(self.path / "run.json", _RunFile)
 
     def status(self) -> RunStatus | None:
         """How the run ended, or None if it was never begun."""
@@ -164,11 +199,6 @@ class RunFolder:
             return status_of(self.read())
         except FileNotFoundError:
             return None
-        except (KeyError, ValueError) as error:
-            if isinstance(error, DamagedError):
-                raise
-            path = self.path / "run.json"
-            raise DamagedError(f"{path} must say a status, got {error}") from error
 
     def write_metrics(self, history: list[Plain]) -> None:
         """Write all epochs so far: a file of at most some hundred lines."""
@@ -179,19 +209,11 @@ class RunFolder:
     def metrics(self) -> list[Plain]:
         """The epochs so far."""
         path = self.path / "metrics.jsonl"
-        if not path.exists():
-            return []
-        lines = path.read_text("utf-8").splitlines()
-        out: list[Plain] = []
-        for number, line in enumerate(lines, 1):
-            try:
-                out.append(json.loads(line))
-            except ValueError as error:
-                raise DamagedError(
-                    f"{path}, line {number} must be a whole line of JSON, got "
-                    f"{line[-30:]!r}; move the folder away and run it again"
-                ) from error
-        return out
+        lines = path.read_bytes().splitlines() if path.exists() else []
+        return [
+            _checked(f"{path}, line {number}", _Epoch, line)
+            for number, line in enumerate(lines, 1)
+        ]
 
     def write_artifacts(self, contents: Mapping[str, bytes]) -> None:
         """Write files that can be looked at, each whole."""
@@ -199,9 +221,9 @@ class RunFolder:
             files.write(self.path / "artifacts" / name, content)
 
     def artifacts(self) -> tuple[str, ...]:
-        """The names of those files."""
-        folder = self.path / "artifacts"
-        return tuple(sorted(path.name for path in folder.glob("[!.]*")))
+        """The names of those files; a link is none of ours."""
+        found = (self.path / "artifacts").glob("[!.]*")
+        return tuple(sorted(path.name for path in found if not path.is_symlink()))
 
     def save(self, state: Plain) -> None:
         """Write a checkpoint; the last one is kept, unless it was damaged."""
@@ -337,17 +359,19 @@ class RunFolder:
         files.write(self.path / "run.json", text)
 
 
-def _read_json(path: Path) -> Plain:
+def _read(path: Path, kind: type) -> Plain:
+    return _checked(str(path), kind, path.read_bytes())
+
+
+def _checked(place: str, kind: type, text: bytes) -> Plain:
+    """The plain values of a text that is of this kind."""
     try:
-        known = json.loads(path.read_text("utf-8"))
+        checked(kind, text)
+        return checked(Plain, text)
     except ValueError as error:
         raise DamagedError(
-            f"{path} must be a whole file of JSON, got {path.stat().st_size} bytes "
-            f"({error}); move it away and run again"
+            f"{place}: {error}; move the folder away and run it again"
         ) from error
-    if not isinstance(known, dict):
-        raise DamagedError(f"{path} must be one JSON object, got {known!r}")
-    return known  # pyright: ignore[reportUnknownVariableType]
 
 
 def _read_checkpoint(path: Path) -> Plain:
@@ -388,17 +412,26 @@ def status_of(known: Plain) -> RunStatus:
 
 
 @cache
-def commit() -> str:
-    """The commit of the checkout this package runs from, if it is one."""
-    here = Path(__file__).parent
-    try:
-        said = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-            cwd=here,
+def commit(package: Path = Path(__file__).parents[1]) -> str:
+    """The commit of the checkout that a package runs from, if it is one.
+
+    "-dirty" at its end: files of the package are not as the commit has them. What else
+    is changed does not count: a study that writes to results/ must not spoil the next.
+    """
+
+    def git(*words: str) -> str:
+        found = subprocess.run(
+            ["git", *words],
+            cwd=package,
             capture_output=True,
             text=True,
             timeout=10,
+            check=True,
         )
-    except (OSError, subprocess.TimeoutExpired):
+        return found.stdout.strip()
+
+    try:
+        name = git("describe", "--always", "--abbrev=12")
+        return f"{name}-dirty" if git("status", "--porcelain", ".") else name
+    except (OSError, subprocess.SubprocessError):
         return ""
-    return said.stdout.strip() if said.returncode == 0 else ""

@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from acprop import checks
 from acprop.bench.documents import Mistake, Strict, load
@@ -19,7 +19,7 @@ from acprop.bench.optimizers import find, resolved
 from acprop.bench.spaces import FOLDER as SPACES
 from acprop.bench.spec import RunSpec
 from acprop.bench.tasks import TASKS, check_settings
-from acprop.plain import Plain
+from acprop.plain import Plain, canonical
 from acprop.records import StudyRecord
 
 
@@ -60,8 +60,8 @@ class Scale(Strict):
     """
 
     note: str
-    epochs: int
-    seeds: list[int]
+    epochs: PositiveInt
+    seeds: list[NonNegativeInt]
     seconds: float = 0.0
     task_settings: Plain = Field(default_factory=dict)
     schedule: Plain = Field(default_factory=dict)
@@ -259,6 +259,7 @@ def _in_the_task(study: Study) -> Iterator[Mistake]:
                 **arm.task_settings,
             }
             try:
+                canonical([merged, scale.schedule])  # neither NaN nor a date
                 check_settings(study.task, merged)
             except checks.UnknownNameError as error:
                 place = next(p for p, plain in tables if error.name in plain)

@@ -157,6 +157,7 @@ def study(
     """All runs of a study; what is done already is not done again."""
     with stopping.saying("stopped; run it again and it continues where it was"):
         from acprop.bench.studies import study_folder
+        from acprop.report.statistics import unclean
         from acprop.reproduce.contest import rules_of
         from acprop.reproduce.plans import plan_of
         from acprop.reproduce.rulesets import run_by
@@ -193,6 +194,11 @@ def study(
         result = run_by(rules, found, scale, runs, jobs=jobs, engine=engine, quiet=json)
         if out is not None:
             keep(result, runs, out)
+            note = unclean(result.runs)
+            if note:
+                typer.echo(
+                    f"{out}: {note} Commit, then run with other --runs", err=True
+                )
         if json:
             for record in result.records:
                 typer.echo(to_json(record))

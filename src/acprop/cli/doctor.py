@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from acprop.cli import show
 
-LAB = ("numpy", "scipy", "mpmath", "matplotlib", "rich", "typer")
+LAB = ("numpy", "scipy", "mpmath", "matplotlib", "pydantic", "rich", "typer")
 BENCH = (
     "gymnasium",
     "jinja2",
@@ -22,7 +22,6 @@ BENCH = (
     "pillow",
     "platformdirs",
     "pooch",
-    "pydantic",
     "pytorch_optimizer",
     "sacrebleu",
     "sentencepiece",

@@ -43,6 +43,11 @@ def build(
             f"{len(content.studies)} studies"
         )
         typer.echo(f"the page: {result.page.resolve().as_uri()}")
+        for problem in content.problems:
+            line = "".join(c if c.isprintable() else " " for c in problem)
+            typer.echo(f"not shown: {line}", err=True)
+        if result.n_unread:
+            raise typer.Exit(1)
 
 
 @app.command()

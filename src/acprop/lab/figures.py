@@ -87,7 +87,7 @@ def _area(problem: str, beta1: float, place: str) -> Figure:
         f"area-{problem}-{beta1}",
         place,
         f"Where five optimizers converge on {eq}, β1 = {beta1}, ε = {EPS[problem]:g}: "
-        "10⁴ steps, the best of six learning rates; black: the exact border.",
+        "10⁴ steps, the best of six learning rates; line: the exact border.",
         lambda: areas(problem, beta1),
     )
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from acprop.records import Bar, Bars
-from acprop.report.style import GRID, INK, colours, panels, plain
+from acprop.report.style import GRID, INK, colours, draw_failed, panels, plain
 
 WIDTH = 0.62
 SPREAD = 0.32  # how far apart the dots of a bar may be
@@ -38,6 +38,8 @@ def _draw_panel(ax: Axes, record: Bars, inks: dict[str, str]) -> None:
         offsets = np.linspace(-SPREAD, SPREAD, n) / 2 if n > 1 else np.zeros(1)
         dots = ax.scatter(place + offsets, bar.values, s=20, zorder=4)
         dots.set(facecolor=inks[bar.label], edgecolor=INK, linewidth=0.6)
+        lost = (place + offsets)[~np.isfinite(bar.values)]
+        draw_failed(ax, lost.tolist(), record.value_label, color=inks[bar.label])
     ax.axhline(0, color=INK, linewidth=0.6)
     ax.set_xticks(
         range(len(record.bars)), [_folded(plain(b.label)) for b in record.bars]

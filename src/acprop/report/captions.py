@@ -20,7 +20,7 @@ def caption_of(found: StudyRuns, records: Sequence[Record]) -> str:
     if isinstance(first, Bars):
         how = (
             "Bars are means over the finished runs at the end, dots single seeds, "
-            "lines 95 % intervals."
+            "lines 95 % intervals; a × at the edge is a run that failed."
         )
         return f"{how} {_ends(found)}".rstrip()
     if isinstance(first, Curves) and first.drawn == "points":
@@ -43,7 +43,7 @@ def caption_of(found: StudyRuns, records: Sequence[Record]) -> str:
 
 
 def _ends(found: StudyRuns) -> str:
-    """Who is first and who last, and that this alone says little."""
+    """Who has the best mean and who the worst, and that this alone says little."""
     metric = compared_metric(found.study)
     if metric is None:
         return ""
@@ -59,8 +59,15 @@ def _ends(found: StudyRuns) -> str:
     if len(known) < 2:
         return ""
     is_up = is_higher_better(metric)
-    (top, best), *_, (low, worst) = sorted(known, key=lambda k: k[0], reverse=is_up)
-    ends = [f"{shown_value(metric, v):.4g}" for v in (top, low)]
+    ordered = sorted(known, key=lambda k: k[0], reverse=is_up)
+    texts = [f"{shown_value(metric, mean):.4g}" for mean, _ in ordered]
+    by = label_of(metric).removesuffix(", %")
+    if texts[0] == texts[-1]:
+        return f"By {by} at the end all tie ({texts[0]})."
+    best, worst = (
+        _listed([name for (_, name), t in zip(ordered, texts, strict=True) if t == end])
+        for end in (texts[0], texts[-1])
+    )
     few = max(s.n for s in values) < 2
     chance = (
         "one seed each says nothing about chance"
@@ -68,9 +75,15 @@ def _ends(found: StudyRuns) -> str:
         else "the table says which differences are more than chance"
     )
     return (
-        f"By {label_of(metric).removesuffix(', %')} at the end {best} is first "
-        f"({ends[0]}) and {worst} last ({ends[1]}); {chance}."
+        f"By {by} at the end the best mean is that of {best} ({texts[0]}), the worst "
+        f"that of {worst} ({texts[-1]}); {chance}."
     )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """A; A and B; A, B and C, in a tie."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}, in a tie" if others else last
 
 
 def _heatmap(found: StudyRuns, records: Sequence[Surface]) -> str:
@@ -87,7 +100,9 @@ def _heatmap(found: StudyRuns, records: Sequence[Surface]) -> str:
         if cells:
             value, x, y = pick(cells)
             place = f"{record.x_label} {x:g}, {record.y_label} {y:g}"
-            best.append(f"{record.title} {value:.4g} at {place}")
+            alike = sum(f"{v:.4g}" == f"{value:.4g}" for v, _, _ in cells) - 1
+            tie = f" and {alike} more, in a tie" if alike else ""
+            best.append(f"{record.title} {value:.4g} at {place}{tie}")
     return (
         "Means over the finished runs of each cell; div.: diverged. A large field of "
         f"one colour is a robust optimizer. Best cells: {'; '.join(best)}."

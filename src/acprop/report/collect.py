@@ -4,11 +4,11 @@ Files may come from several machines. A study that several have run in parts is 
 study; of a run that several have, one that came to a result is taken.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from acprop import files
 from acprop.records import (
     Bars,
     Boundary,
@@ -26,6 +26,9 @@ from acprop.records import (
 
 ARTIFACTS = "artifacts"  # the folder beside a file of records
 StudyKey = tuple[str, str, str]  # name, scale and ruleset
+# A record and its place, file and line; None could not be read.
+Placed = tuple[str, Record | None]
+Contents = list[tuple[str, list[Placed]]]  # the name of each file, and what is in it
 
 
 @dataclass(slots=True)
@@ -33,8 +36,11 @@ class Collected:
     """What was found, in the order of the files.
 
     artifacts: the folder of a run's files to look at, for each that has one.
+    places: file and line of each run by its id, and of each study by its key.
+    figure_places: those of a figure and of what it shows, by the figure's name.
     notes: what a reader should know.
     problems: what could not be read or placed, by file and line; the rest is here.
+    n_unread: how many files have not one line that could be read.
     """
 
     files: list[Path]
@@ -46,71 +52,77 @@ class Collected:
         default_factory=list[tuple[StudyRecord, list[RunRecord]]]
     )
     artifacts: dict[str, Path] = field(default_factory=dict[str, Path])
+    places: dict[str, str] = field(default_factory=dict[str, str])
+    figure_places: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     notes: list[str] = field(default_factory=list[str])
     problems: list[str] = field(default_factory=list[str])
+    n_unread: int = 0
 
 
 def collect(paths: Sequence[Path]) -> Collected:
     """Read files, and all files of records in folders; what cannot be read is named."""
-    found = Collected(_files(paths))
-    contents = [(path, _read(path, found.problems)) for path in found.files]
-    records = [record for _, content in contents for record in content]
+    named = _files(paths)
+    found = Collected(list(named))
+    contents: Contents = []
+    for path, name in named.items():
+        contents.append((name, _read(path, name, found)))
+        _add_artifacts(found, path, contents[-1][1])
     _add_verdicts(found, contents)
     _add_figures(found, contents)
-    _add_studies(found, records)
-    found.artifacts = _artifacts(contents)
+    _add_studies(found, [placed for _, content in contents for placed in content])
     return found
 
 
-def _read(path: Path, problems: list[str]) -> list[Record]:
-    """Every line that is a record; of the others, where and why not."""
-    records: list[Record] = []
+def _read(path: Path, name: str, found: Collected) -> list[Placed]:
+    """Every line; of those that are no records, why not."""
+    records: list[Placed] = []
     lines = path.read_bytes().splitlines()
     for number, line in enumerate(lines, 1):
+        place = f"{name}, line {number}"
         try:
-            records.append(from_json(line.decode("utf-8")))
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            why = "it is cut off or no JSON" if _is_no_json(line) else str(error)
-            problems.append(f"{path.name}, line {number}: {why}")
+            records.append((place, from_json(line)))
+        except ValueError as error:
+            records.append((place, None))
+            found.problems.append(f"{place}: {error}")
     if not lines:
-        problems.append(f"{path.name}: no record in it")
+        found.problems.append(f"{name}: no record in it")
+    found.n_unread += all(record is None for _, record in records)
     return records
 
 
-def _is_no_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except ValueError:
-        return True
-    return False
+def _add_artifacts(found: Collected, path: Path, records: list[Placed]) -> None:
+    """Beside the file that has the run; a link to elsewhere is named."""
+    for place, record in records:
+        if isinstance(record, RunRecord) and record.artifacts:
+            try:
+                folder = files.below(path.parent, ARTIFACTS, record.run)
+                for name in record.artifacts:
+                    files.below(folder, name)
+            except ValueError as error:
+                found.problems.append(f"{place}: {error}")
+                continue
+            if folder.is_dir():
+                found.artifacts[record.run] = folder
 
 
-def _artifacts(contents: list[tuple[Path, list[Record]]]) -> dict[str, Path]:
-    """Beside the file that has the run."""
-    places = {
-        record.run: path.parent / ARTIFACTS / record.run
-        for path, records in contents
-        for record in records
-        if isinstance(record, RunRecord) and record.artifacts
-    }
-    return {run: place for run, place in places.items() if place.is_dir()}
-
-
-def _files(paths: Sequence[Path]) -> list[Path]:
+def _files(paths: Sequence[Path]) -> dict[Path, str]:
+    """The files, each by its name from the folder that was given."""
     if not paths:
         raise ValueError("records must be files or folders, got none")
-    files: list[Path] = []
+    named: dict[Path, str] = {}
     for path in paths:
         if path.is_dir():
-            files += [file for file in sorted(path.rglob("*.jsonl")) if _holds(file)]
+            for file in sorted(path.rglob("*.jsonl")):
+                if _holds(file):
+                    named[file] = file.relative_to(path).as_posix()
         elif path.is_file():
-            files.append(path)
+            named[path] = path.name
         else:
             raise ValueError(f"records must be files or folders, got {path}")
-    if not files:
+    if not named:
         names = ", ".join(map(str, paths))
         raise ValueError(f"records must be in these folders, got none in {names}")
-    return list(dict.fromkeys(files))
+    return named
 
 
 def _holds(file: Path) -> bool:
@@ -119,55 +131,72 @@ def _holds(file: Path) -> bool:
         return any(line.startswith(b'{"record":') for line in lines)
 
 
-def _add_verdicts(found: Collected, contents: list[tuple[Path, list[Record]]]) -> None:
+def _add_verdicts(found: Collected, contents: Contents) -> None:
     """One for each claim, the last; files that disagree are named."""
     known: dict[str, Verdict] = {}
-    for path, records in contents:
-        for verdict in records:
+    for name, records in contents:
+        for _, verdict in records:
             if not isinstance(verdict, Verdict):
                 continue
             before = known.get(verdict.claim)
             if before is not None and before.verdict != verdict.verdict:
                 found.notes.append(
-                    f"claim {verdict.claim}: {verdict.verdict} in {path.name}, "
+                    f"claim {verdict.claim}: {verdict.verdict} in {name}, "
                     f"{before.verdict} in an earlier file"
                 )
             known[verdict.claim] = verdict
     found.verdicts = list(known.values())
 
 
-def _add_figures(found: Collected, contents: list[tuple[Path, list[Record]]]) -> None:
+def _add_figures(found: Collected, contents: Contents) -> None:
     """A figure is what follows a `FigureRecord` in its file; the last file counts."""
     known: dict[str, tuple[FigureRecord, list[Drawing]]] = {}
     for _, records in contents:
         about: FigureRecord | None = None
-        for record in records:
+        is_lost = False  # after a line that may have begun another figure
+        for place, record in records:
             if isinstance(record, FigureRecord):
-                about = record
+                about, is_lost = record, False
                 known[about.name] = about, []
-            elif about is not None and isinstance(
-                record, Region | Boundary | Curves | Surface | Bars
-            ):
-                known[about.name][1].append(record)
+                found.figure_places[about.name] = [place]
+            elif record is None:
+                about, is_lost = None, is_lost or about is not None
+            elif isinstance(record, Region | Boundary | Curves | Surface | Bars):
+                if about is not None:
+                    known[about.name][1].append(record)
+                    found.figure_places[about.name].append(place)
+                elif is_lost:
+                    why = "a line before it, perhaps its figure, could not be read"
+                    found.problems.append(f"{place}: {why}")
     found.figures = list(known.values())
 
 
-def _add_studies(found: Collected, records: Sequence[Record]) -> None:
+def _add_studies(found: Collected, records: Sequence[Placed]) -> None:
     studies: dict[StudyKey, list[StudyRecord]] = {}
     runs: dict[StudyKey, list[RunRecord]] = {}
-    for record in records:
+    names: dict[str, StudyKey] = {}
+    for place, record in records:
         if isinstance(record, StudyRecord):
             key = (record.name, record.scale, record.ruleset)
+            if names.setdefault(record.key, key) != key:
+                other = found.places[record.key]
+                found.problems.append(
+                    f"{place}: a study must have a name of its own, got {record.name}, "
+                    f"whose files are those of the study in {other}"
+                )
+                continue
             studies.setdefault(key, []).append(record)
+            found.places[record.key] = place
         elif isinstance(record, RunRecord):
             key = (record.study, record.scale, record.ruleset)
             runs.setdefault(key, []).append(record)
+            found.places.setdefault(record.run, place)
     for (name, scale, ruleset), some in runs.items():
         if (name, scale, ruleset) not in studies:
             found.problems.append(
-                f"{len(some)} runs of {name} at scale {scale}, ruleset {ruleset}, have "
-                "no record of their study; write both with acprop bench study --out "
-                "FILE"
+                f"{found.places[some[0].run]}: {len(some)} runs of {name} at scale "
+                f"{scale}, ruleset {ruleset}, have no record of their study; write "
+                "both with acprop bench study --out FILE"
             )
     found.studies = [
         (_merged(parts), _one_of_each(runs.get(key, [])))

@@ -6,7 +6,8 @@ Over seeds that both have finished, d_i = y_i - reference_i:
     p          of Student's test that the mean of d is 0
     Holm       p_(1) ≤ … ≤ p_(m) of the m comparisons of a study become
                max over j ≤ i of min(1, (m - j + 1)·p_(j))
-    better     0 is outside the interval, and Holm's p is below 0.05
+    better     0 is outside the interval, Holm's p is below 0.05, and there are five
+               pairs or more; anything else is "no difference shown"
     P(better)  the share of all pairs (y_i, reference_j) in which y_i is better,
                and half of those that are equal
     IQM        the mean of what is left without the best and the worst quarter
@@ -25,19 +26,14 @@ from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 
 from acprop.records import RunRecord
 from acprop.report.metrics import is_higher_better
-from acprop.report.statistics import (
-    Arm,
-    Difference,
-    compare,
-    number,
-    value_of,
-)
+from acprop.report.statistics import Arm, Spread, number, spread, value_of
 
 __all__ = [
     "Comparison",
     "Reached",
     "best_epoch",
     "compare_all",
+    "compare_pairs",
     "holm",
     "interquartile_mean",
     "paired_p",
@@ -46,14 +42,15 @@ __all__ = [
 ]
 
 LEVEL = 0.05
+FEWEST = 5  # pairs of seeds; with fewer, nobody is called better
 NOTHING = "no difference shown"
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """An arm beside its reference. p: corrected for all comparisons of its study."""
+    """An arm minus its reference. p: corrected for all comparisons of its study."""
 
-    difference: Difference
+    spread: Spread
     raw_p: float
     p: float
     probability: float
@@ -74,13 +71,25 @@ def compare_all(
     arms: Sequence[Arm], reference: Arm, metric: str
 ) -> list[Comparison | None]:
     """Every arm with the reference, as one family; None for the reference itself."""
-    others = [arm for arm in arms if arm is not reference]
-    raw = [paired_p(_pairs(arm, reference, metric)) for arm in others]
-    made = {
-        id(arm): _comparison(arm, reference, metric, p, corrected)
-        for arm, p, corrected in zip(others, raw, holm(raw), strict=True)
-    }
-    return [made.get(id(arm)) for arm in arms]
+    others = [(arm, reference) for arm in arms if arm is not reference]
+    made = iter(compare_pairs(others, metric))
+    return [None if arm is reference else next(made) for arm in arms]
+
+
+def compare_pairs(pairs: Sequence[tuple[Arm, Arm]], metric: str) -> list[Comparison]:
+    """Every arm with the reference beside it, as one family."""
+    differences = [_differences(arm, reference, metric) for arm, reference in pairs]
+    raw = [paired_p(some) for some in differences]
+    made: list[Comparison] = []
+    for (arm, reference), some, p, corrected in zip(
+        pairs, differences, raw, holm(raw), strict=True
+    ):
+        seen = spread(some)
+        more_failed = _failed(arm) - _failed(reference)
+        probability = probability_of_improvement(arm, reference, metric)
+        words = _words(seen, metric, corrected, more_failed)
+        made.append(Comparison(seen, p, corrected, probability, words))
+    return made
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -138,34 +147,25 @@ def best_epoch(run: RunRecord, metric: str) -> float:
     return max(known) if is_higher_better(metric) else min(known)
 
 
-def _comparison(
-    arm: Arm, reference: Arm, metric: str, raw_p: float, p: float
-) -> Comparison:
-    found = compare(arm, reference, metric)
-    return Comparison(
-        found,
-        raw_p,
-        p,
-        probability_of_improvement(arm, reference, metric),
-        _words(found, p, _failed(arm) - _failed(reference)),
-    )
-
-
-def _words(found: Difference, p: float, more_failed: int) -> str:
-    if found.words == NOTHING:
+def _words(seen: Spread, metric: str, p: float, more_failed: int) -> str:
+    """The one place that calls an arm better or worse."""
+    if not (seen.low > 0 or seen.high < 0):  # of one pair both are NaN
         return NOTHING
+    if seen.n < FEWEST:
+        return f"{NOTHING}: fewer than {FEWEST} seeds"
     if not p < LEVEL:
         return f"{NOTHING} after correction"
-    if (found.words == "better") == (more_failed > 0) and more_failed:
+    is_better = (seen.low > 0) == is_higher_better(metric)
+    if more_failed and is_better == (more_failed > 0):
         return f"{NOTHING}: of the better one more runs failed"
-    return found.words
+    return "better" if is_better else "worse"
 
 
 def _failed(arm: Arm) -> int:
     return len(arm.runs) - len(arm.done)
 
 
-def _pairs(arm: Arm, reference: Arm, metric: str) -> list[float]:
+def _differences(arm: Arm, reference: Arm, metric: str) -> list[float]:
     known = {run.seed: value_of(run, metric) for run in reference.done}
     pairs = [
         value_of(run, metric) - known[run.seed] for run in arm.done if run.seed in known

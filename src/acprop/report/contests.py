@@ -20,7 +20,14 @@ from acprop.report.comparisons import (
 )
 from acprop.report.metrics import label_of, shown_value
 from acprop.report.selection import TrialResult, trial_results, winner
-from acprop.report.statistics import Arm, brief, over_seeds, selection_metric, spread
+from acprop.report.statistics import (
+    Arm,
+    brief,
+    over_seeds,
+    selection_metric,
+    spread,
+    unclean,
+)
 from acprop.report.studies import StudyRuns, contestant_labels, contestant_names
 from acprop.report.tables import (
     NONE,
@@ -81,7 +88,8 @@ def comparison_table(found: StudyRuns) -> Table:
         row += [_run_count(arm)]
         row += [spread_words(m, over_seeds(arm, m)) for m in shown]
         rows.append((*row, *_comparison(comparison, metric)))
-    return Table(tuple(columns), tuple(rows), reference, caption=_caption(found))
+    caption, note = _caption(found), unclean(found.runs)
+    return Table(tuple(columns), tuple(rows), reference, caption=caption, note=note)
 
 
 def detail_table(found: StudyRuns) -> Table:
@@ -155,11 +163,12 @@ def trial_table(found: StudyRuns) -> Table:
         f"tuning ({', '.join(map(str, tuning['seeds']))}), which are used for nothing "
         "else. A trial of which one run failed cannot win."
     )
-    return Table(tuple(columns), tuple(rows), caption=caption)
+    note = unclean(found.trials)
+    return Table(tuple(columns), tuple(rows), caption=caption, note=note)
 
 
 def sensitivity(found: StudyRuns) -> list[Curves]:
-    """Validation over the learning rate, a point for each trial that has a value."""
+    """Validation over the learning rate, a point for each trial; NaN if it failed."""
     trials, labels = trials_of(found), contestant_labels(found)
     metric = found.study.tuning.get("metric", "")
     lines: list[Line] = []
@@ -173,7 +182,9 @@ def sensitivity(found: StudyRuns) -> list[Curves]:
         lost = len(own) - len(able)
         note = f", {lost} of {len(own)} without a value" if lost else ""
         x, y = ([pair[i] for pair in able] or [math.nan] for i in (0, 1))
-        lines.append(Line(labels[name] + note, tuple(x), tuple(y)))
+        failed = [t.settings["lr"] for t in own if t.failures and "lr" in t.settings]
+        dots = tuple((lr, math.nan) for lr in failed)
+        lines.append(Line(labels[name] + note, tuple(x), tuple(y), dots=dots))
     if not any(math.isfinite(x) for line in lines for x in line.x):
         return []
     return [
@@ -206,15 +217,15 @@ def _run_count(arm: Arm) -> str:
     """10, or 8 of 10 finished: 1 diverged, 1 error."""
     lost = Counter(str(run.status) for run in arm.runs if run not in arm.done)
     if not lost:
-        return str(len(arm.runs))
+        return f"{len(arm.runs)}{arm.mark}"
     words = ", ".join(f"{n} {status}" for status, n in sorted(lost.items()))
-    return f"{len(arm.done)} of {len(arm.runs)} finished: {words}"
+    return f"{len(arm.done)} of {len(arm.runs)} finished: {words}{arm.mark}"
 
 
 def _comparison(found: Comparison | None, metric: str) -> tuple[str, str, str]:
     if found is None:
         return "reference", NONE, NONE
-    seen = found.difference.spread
+    seen = found.spread
     if not seen.n:
         return NONE, NONE, "no seed finished in both"
     p = "< 0.001" if found.p < 0.001 else f"{found.p:.3f}"
@@ -252,6 +263,7 @@ def _caption(found: StudyRuns) -> str:
         f"{study.scale.capitalize()} scale ({note}), ruleset {study.ruleset}: "
         f"{how.get(study.ruleset, '')}. At the last step, mean ± standard deviation "
         "[95 % interval: Student's below 8 seeds, bootstrap from 8] over finished "
-        "runs; differences are paired by seed, p is Holm's over all of them; failed "
-        "runs are counted and never dropped (docs/protocol.md)."
+        "runs; differences are paired by seed, p is Holm's over all of them; better "
+        "or worse needs five seeds; failed runs are counted and never dropped "
+        "(docs/protocol.md)."
     )

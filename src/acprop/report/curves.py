@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
 from acprop.records import Curves, Line
@@ -19,6 +20,7 @@ from acprop.report.style import (
     INK,
     PAPER,
     colours,
+    draw_failed,
     legend_below,
     panels,
     plain,
@@ -26,12 +28,12 @@ from acprop.report.style import (
     symlog_ticks,
 )
 
-N_SOLID = 6  # more lines than this differ in their dashes too
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)), (0, (9, 4)))
 MAX_VECTOR_POINTS = 2_000
 # Decades of a symmetrical-log axis on each side, at most: below, it is linear.
 SYMLOG_DECADES = 6
-# Dashes drown in noise: lines that share a colour have marks here and there as well.
+# Dashes drown in noise, and there are few: lines that share a colour or a dash have
+# marks here and there as well.
 MARKERS = ("", "o", "s", "^", "D")
 N_MARKERS = 8
 # Of bands; of the one in the legend, which stands for those of all colours.
@@ -53,7 +55,8 @@ def draw_curves(records: Sequence[Curves], title: str | None) -> Figure:
     for ax, record in zip(axes, records, strict=True):
         _draw_panel(ax, record, looks)
         if not is_shared:
-            once = list({x.get_label(): x for x in ax.lines}.values())
+            named = [x for x in ax.lines if not str(x.get_label()).startswith("_")]
+            once = list({x.get_label(): x for x in named}.values())
             _legend_under(ax, [*once, *_band_handles([record])])
     if is_shared:
         handles = [Line2D([], [], label=plain(n), **looks[n]) for n in labels]  # pyright: ignore[reportArgumentType]
@@ -78,17 +81,17 @@ def linear_below(values: Sequence[float]) -> float:
 
 
 def _looks(labels: Sequence[str]) -> dict[str, Look]:
-    """Colour and dashes for each label; no two labels have both in common."""
+    """Colour, dashes and marks; in grey, too, no two of 25 labels look the same."""
     looks: dict[str, Look] = {}
-    used: list[tuple[str, int]] = []
+    seen: list[str] = []
+    used: set[tuple[int, int]] = set()
     for i, (label, colour) in enumerate(colours(labels).items()):
-        kinds = range(i // N_SOLID, i // N_SOLID + len(DASHES))
-        free = [k % len(DASHES) for k in kinds if (colour, k % len(DASHES)) not in used]
-        kind = free[0] if free else kinds[0] % len(DASHES)
-        n_before = sum(colour == c for c, _ in used)
-        used.append((colour, kind))
-        marker = MARKERS[n_before % len(MARKERS)]
-        look = {"color": colour, "linestyle": DASHES[kind], "marker": marker}
+        dash, first = i % len(DASHES), seen.count(colour)
+        turns = [k % len(MARKERS) for k in range(first, first + len(MARKERS))]
+        turn = next((k for k in turns if (dash, k) not in used), turns[0])
+        seen.append(colour)
+        used.add((dash, turn))
+        look = {"color": colour, "linestyle": DASHES[dash], "marker": MARKERS[turn]}
         looks[label] = {**look, "markersize": 4.5, "markerfacecolor": PAPER}
     return looks
 
@@ -122,6 +125,14 @@ def _draw_panel(ax: Axes, record: Curves, looks: dict[str, Look]) -> None:
         drawn.set_rasterized(len(line.x) > MAX_VECTOR_POINTS)
         _draw_band(ax, line, str(looks[line.label]["color"]))
         _draw_dots(ax, line, str(looks[line.label]["color"]))
+    for row, line in enumerate(line for line in record.lines if _failed(line)):
+        draw_failed(
+            ax,
+            [x for x, _ in _failed(line)],
+            record.y_label,
+            row=row,
+            color=str(looks[line.label]["color"]),
+        )
     if record.y_range is not None:
         ax.set_ylim(*record.y_range)
     ax.set_title(plain(record.title))
@@ -145,21 +156,30 @@ def _draw_band(ax: Axes, line: Line, colour: str) -> None:
 
 
 def _draw_dots(ax: Axes, line: Line, colour: str) -> None:
-    """Single seeds: small, and open where lines have marks."""
-    if line.dots:
-        x, y = zip(*line.dots, strict=True)
+    """Single seeds that have a value: small, and open where lines have marks."""
+    seeds = [dot for dot in line.dots if np.isfinite(dot[1])]
+    if seeds:
+        x, y = zip(*seeds, strict=True)
         dots = ax.scatter(x, y, s=16, zorder=3, clip_on=False)
         dots.set(facecolor=colour, edgecolor=PAPER, linewidth=0.4)
 
 
-def _band_handles(records: Sequence[Curves]) -> list[Patch]:
-    """A legend says what bands are, where any is drawn."""
+def _failed(line: Line) -> list[tuple[float, float]]:
+    return [dot for dot in line.dots if not np.isfinite(dot[1])]
+
+
+def _band_handles(records: Sequence[Curves]) -> list[Artist]:
+    """A legend says what bands and crosses are, where any is drawn."""
     words = dict.fromkeys(
         record.band
         for record in records
         if record.band and any(np.isfinite(line.low).any() for line in record.lines)
     )
-    return [Patch(color=BAND, alpha=ALPHA, linewidth=0, label=plain(w)) for w in words]
+    bands = [Patch(color=BAND, alpha=ALPHA, linewidth=0, label=plain(w)) for w in words]
+    if not any(_failed(line) for record in records for line in record.lines):
+        return [*bands]
+    cross = Line2D([], [], ls="", marker="X", color=INK, label="a run that failed")
+    return [*bands, cross]
 
 
 def _spread(x: Sequence[float], scale: str) -> list[int]:
@@ -177,6 +197,9 @@ def _spread(x: Sequence[float], scale: str) -> list[int]:
 def _scale(ax: Axes, record: Curves) -> None:
     if record.x_scale == "log":
         ax.set_xscale("log", nonpositive="mask")
+    elif all(float(x).is_integer() for line in record.lines for x in line.x):
+        # There is no epoch 1.25.
+        ax.xaxis.set_major_locator(MaxNLocator(9, integer=True, min_n_ticks=1))
     if record.y_scale == "log":
         ax.set_yscale("log", nonpositive="mask")
     elif record.y_scale == "symlog":

@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from acprop import files
+from acprop.report.regions import CONVERGES, DIVERGES
 from acprop.report.style import OPTIMIZERS, display, for_dark
 
 __all__ = ["SCRIPTS", "write_explorer"]
@@ -143,9 +144,9 @@ def _policy(script: str, style: str) -> str:
 
 
 def _colours() -> str:
-    """One colour and one dash for each optimizer, also on a dark page."""
-    light: list[str] = []
-    dark: list[str] = []
+    """One colour and one dash for each optimizer, also on a dark page; of areas too."""
+    light = [f":root {{ --converges: {CONVERGES}; --diverges: {DIVERGES}; }}"]
+    dark = [f"  :root {{ --diverges: {for_dark(DIVERGES)}; }}"]
     for i, name in enumerate(METHODS):
         colour, dash = OPTIMIZERS[name][1], DASHES[i % len(DASHES)]
         light.append(f".c-{name} {{ --c: {colour}; --dash: {dash}; }}")

@@ -5,18 +5,18 @@ not known here: samples, a rendered episode, a map.
 """
 
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from acprop import files
 from acprop.records import RunRecord
 from acprop.report.collect import ARTIFACTS
 from acprop.report.statistics import Arm
 from acprop.report.studies import StudyRuns, arm_names, shown_arms
 from acprop.report.variants import first_of, variant
 
-_NAME = re.compile(r"(?P<name>.+?)-?(?P<step>\d+)?\.png")
+_NAME = re.compile(r"(?P<name>[a-z0-9._-]+?)-?(?P<step>\d+)?\.png")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ def build_gallery(out: Path, found: StudyRuns, folders: Mapping[str, Path]) -> G
     last = [
         Picture(_caption(name, run, file), _copied(out, run, file, folders))
         for name, run in here
-        for files in _series(run).values()
-        for file in files[-1:]
+        for names in _series(run).values()
+        for file in names[-1:]
         if (folders[run.run] / file).is_file()
     ]
     series_of, series = _one_series(out, here, folders)
@@ -68,9 +68,6 @@ def _series(run: RunRecord) -> dict[str, list[str]]:
     """Pictures by name, each in the order of their steps."""
     found: dict[str, list[tuple[int, str]]] = {}
     for file in run.artifacts:
-        # A record from elsewhere must not name a file of this machine's.
-        if Path(file).name != file or Path(run.run).name != run.run:
-            continue
         if match := _NAME.fullmatch(file):
             step = int(match["step"] or 0)
             found.setdefault(match["name"], []).append((step, file))
@@ -85,8 +82,8 @@ def _one_series(
     # Whose series is shown: the first ACProp's, if there is one.
     ordered = [here[names.index(first)]] if first else here
     for name, run in ordered[:1]:
-        for files in _series(run).values():
-            there = [file for file in files if (folders[run.run] / file).is_file()]
+        for names in _series(run).values():
+            there = [file for file in names if (folders[run.run] / file).is_file()]
             if len(there) > 1:
                 return name, [
                     Picture(_step(file), _copied(out, run, file, folders))
@@ -107,14 +104,11 @@ def _step(file: str) -> str:
 
 def _copied(out: Path, run: RunRecord, file: str, folders: Mapping[str, Path]) -> str:
     """Put the file where the page finds it, and a reader of the records too."""
-    place = Path("studies", ARTIFACTS, run.run, file)
-    copy_artifact(folders[run.run] / file, out / place)
-    return place.as_posix()
+    place = files.below(out, "studies", ARTIFACTS, run.run, file)
+    copy_artifact(files.below(folders[run.run], file), place)
+    return place.relative_to(out).as_posix()
 
 
 def copy_artifact(source: Path, place: Path) -> None:
-    """Copy a file, unless it is there already."""
-    if place.exists() and place.samefile(source):
-        return
-    place.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, place)
+    """Copy a file; what lies at its place, also a link, is replaced."""
+    files.write(place, source.read_bytes())

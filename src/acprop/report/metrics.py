@@ -15,6 +15,7 @@ LOWER_IS_BETTER = (
     "seconds",
     "fid",
     "fd_",
+    "fd-",  # as people write it
     "distance",
 )
 

@@ -224,7 +224,7 @@ def _pair(
     """names: the row, who, than whom, and the paper's difference."""
     if found is None:
         return Pair(*names, "–", "no runs")
-    words = difference_words(_turned(found.difference.spread), metric)
+    words = difference_words(_turned(found.spread), metric)
     if found.words not in ("better", "worse"):
         return Pair(*names, words, "no difference shown")
     is_same = (found.words == "worse") == is_ahead

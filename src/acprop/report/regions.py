@@ -53,12 +53,15 @@ class Mark:
         return 1.2 if self.edge is None else 0.5
 
 
+# Green and red as on a traffic light, one bright and one dark for colour-blind readers,
+# and far from every optimizer's own colour.
+CONVERGES, DIVERGES = "#7CCB35", "#C8102E"
 # By (converged at this horizon, drift points to x*); plus and circle as in the paper.
 MARKS = {
-    (True, True): Mark("converged", "#E69F00", "+", 0.8),
+    (True, True): Mark("converged", CONVERGES, "+", 0.8),
     (False, True): Mark("undecided at this horizon", "#A6A6A6", "s", 0.4),
-    (False, False): Mark("wrong drift: diverges", "#0072B2", "o", 0.5),
-    (True, False): Mark("converged against the drift", "#F0E442", "*", 1.5, edge=INK),
+    (False, False): Mark("wrong drift: diverges", DIVERGES, "o", 0.5),
+    (True, False): Mark("converged against the drift", "#8033FF", "*", 1.5, edge=INK),
 }
 Answer = tuple[bool, bool]
 

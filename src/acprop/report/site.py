@@ -42,14 +42,12 @@ from acprop.report.study_pages import (
     PrepareStudy,
     StudyPage,
     duration,
-    key_of,
     words,
 )
 from acprop.report.style import OPTIMIZERS, display, for_dark, optimizer_of
 
 __all__ = ["Content", "write_site"]
 
-PICTURES = ("svg", "png")
 Given = tuple[StudyRecord, Sequence[RunRecord]]
 Each = Callable[[PrepareStudy, Sequence[Given]], Iterable[StudyPage]]
 
@@ -59,14 +57,17 @@ class Content:
     """Everything that the site shows; a figure is in figures/NAME.svg below it.
 
     artifacts: the folder of a run's files to look at, for each that has one.
-    problems: records that could not be read, in words.
+    places: file and line of each run by its id, and of each study by its key.
+    problems: records that could not be read, in words; `write_site` adds those that it
+        could not show.
     """
 
     verdicts: Sequence[Verdict]
     figures: Sequence[FigureRecord]
     studies: Sequence[tuple[StudyRecord, Sequence[RunRecord]]]
     artifacts: Mapping[str, Path] = field(default_factory=dict[str, Path])
-    problems: Sequence[str] = ()
+    places: Mapping[str, str] = field(default_factory=dict[str, str])
+    problems: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +103,9 @@ def write_site(
     figures = [_figure(out, figure) for figure in content.figures]
     shown = [figure for figure in figures if figure.picture]
     lost = [figure.about for figure in figures if not figure.picture]
-    prepare = PrepareStudy(out, content.artifacts)
+    prepare = PrepareStudy(out, content.artifacts, content.places)
     studies = _unique(list(each(prepare, content.studies)))
+    content.problems.extend(line for study in studies for line in study.problems)
     answers = _answers(studies, shown, content.verdicts)
     profiles = _profiles(out, studies)
     if content.verdicts:
@@ -166,7 +168,7 @@ def _environment() -> Environment:
     )
     ours: dict[str, Callable[..., Any]] = {
         "url": quote,
-        "key": key_of,
+        "key": files.key_of,
         "label": label_of,
         "display": display,
         "anywhere": _breakable,
@@ -242,10 +244,10 @@ class Profile:
 def _profiles(out: Path, studies: Sequence[StudyPage]) -> list[Profile]:
     made: list[Profile] = []
     for curves in study_profiles(s.found for s in studies if s.found is not None):
-        key = key_of(curves.name)
-        records, path = (f"studies/{key}.{end}" for end in ("jsonl", "svg"))
-        write(out / records, [curves])
-        draw_once([curves], out / path, title="")
+        key = files.key_of(curves.name)
+        path, records = (f"studies/{key}.{end}" for end in ("svg", "jsonl"))
+        write(files.below(out, *records.split("/")), [curves])
+        draw_once([curves], files.below(out, *path.split("/")), title="")
         made.append(Profile(path, records, curves.title))
     return made
 
@@ -287,18 +289,15 @@ def _about(about: Mapping[str, Any]) -> dict[str, str]:
 
 def _figure(out: Path, figure: FigureRecord) -> SiteFigure:
     """Where its files are; empty for one that is not there."""
-    if key_of(figure.name) != figure.name:
-        raise ValueError(
-            f"a figure's name must be small letters, digits, dots and hyphens, "
-            f"got {figure.name!r}"
-        )
-    pictures = [f"figures/{figure.name}.{form}" for form in PICTURES]
-    records = f"figures/records/{figure.name}.jsonl"
-    picture = next((p for p in pictures if (out / p).is_file()), "")
+
+    def there(*names: str) -> str:
+        return "/".join(names) if files.below(out, *names).is_file() else ""
+
+    picture = there("figures", f"{figure.name}.svg")
+    picture = picture or there("figures", f"{figure.name}.png")
+    records = there("figures", "records", f"{figure.name}.jsonl")
     places = tuple(entry.label for entry in entries() if figure.name in entry.figures)
-    return SiteFigure(
-        figure, picture, records if (out / records).is_file() else "", places
-    )
+    return SiteFigure(figure, picture, records, places)
 
 
 def _breakable(text: str) -> list[str]:

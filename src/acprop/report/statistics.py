@@ -8,17 +8,16 @@ one task; its runs differ in the seed. Over n finished runs with values y_i:
                     acprop.intervals
 
 The same seed gives every arm the same weights and the same data, so two arms are
-compared seed by seed: the interval is that of d_i = y_i - reference_i.
+compared seed by seed; `comparisons` says how, and who is better.
 
-A run that diverged has no final value. It is left out of the mean, and counted; what
-else becomes of it is said in `comparisons`.
+A run that diverged has no final value. It is left out of the mean, and counted.
 """
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -31,25 +30,27 @@ from acprop.report.variants import variant, without_rule
 
 __all__ = [
     "Arm",
-    "Difference",
     "Spread",
     "arms_of",
     "best",
     "brief",
-    "compare",
     "describe",
     "mean_and_std",
     "number",
     "over_seeds",
     "selection_metric",
     "spread",
+    "unclean",
     "value_of",
     "varying",
 ]
 
 
 CONFIDENCE = 0.95
-Words = Literal["better", "worse", "no difference shown"]
+UNCLEAN = "†"  # beside what came from code that no commit holds
+# Chosen for a method, and no part of what it is: arms that differ in these alone are
+# settings of one method.
+CHOSEN = ("lr", "weight_decay", "decoupled", "eps", "beta1", "beta2", "epochs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,20 @@ class Arm:
     def known(self) -> Plain:
         """Every setting there is, of task, optimizer and schedule."""
         return {**self.conditions, **self.settings}
+
+    @property
+    def method(self) -> str:
+        """The same text for arms that differ in settings that are chosen, or in none.
+
+        A line of a figure and a row of a table are of one method on one task.
+        """
+        kept = {k: v for k, v in self.written.items() if is_of_method(k)}
+        return canonical([self.optimizer, self.conditions, kept])
+
+    @property
+    def mark(self) -> str:
+        """Put beside its values if no commit holds the code of one of its runs."""
+        return UNCLEAN if unclean(self.runs) else ""
 
     @property
     def done(self) -> tuple[RunRecord, ...]:
@@ -107,14 +122,6 @@ class Spread:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """An arm minus its reference, over the seeds that both have finished."""
-
-    spread: Spread
-    words: Words
-
-
 def arms_of(runs: Iterable[RunRecord]) -> list[Arm]:
     """Runs that differ in nothing but the seed belong together, in order of seed."""
     groups: dict[str, list[RunRecord]] = {}
@@ -122,6 +129,21 @@ def arms_of(runs: Iterable[RunRecord]) -> list[Arm]:
         identity = [run.optimizer, _settings(run, run.settings), _conditions(run)]
         groups.setdefault(canonical(identity), []).append(run)
     return [_arm(members) for members in groups.values()]
+
+
+def is_of_method(setting: str) -> bool:
+    """Does a setting make another method, rather than another choice for one?"""
+    return setting not in CHOSEN and not setting.startswith("schedule")
+
+
+def unclean(runs: Sequence[RunRecord]) -> str:
+    """The footnote on runs whose code no commit holds; empty if there is none."""
+    dirty = sum(run.commit.endswith("-dirty") for run in runs)
+    none = sum(not run.commit for run in runs)
+    counts = [(dirty, "with changes not committed"), (none, "with no commit known")]
+    parts = [f"{n} {what}" for n, what in counts if n]
+    words = f"{', '.join(parts)}, of {len(runs)} runs"
+    return f"{UNCLEAN} Code that no commit holds: {words}." if parts else ""
 
 
 def value_of(run: RunRecord, metric: str) -> float:
@@ -155,20 +177,6 @@ def mean_and_std(values: Iterable[float]) -> tuple[float, float]:
 def over_seeds(arm: Arm, metric: str) -> Spread:
     """A metric at the end of an arm's finished runs."""
     return spread(value_of(run, metric) for run in arm.done)
-
-
-def compare(arm: Arm, reference: Arm, metric: str) -> Difference:
-    """Is an arm better than another? Only if zero is outside the interval."""
-    known = {run.seed: value_of(run, metric) for run in reference.done}
-    pairs = [
-        value_of(run, metric) - known[run.seed] for run in arm.done if run.seed in known
-    ]
-    found = spread(pairs)
-    # With one pair the interval is NaN, and neither comparison holds.
-    if not (found.low > 0 or found.high < 0):
-        return Difference(found, "no difference shown")
-    is_better = (found.low > 0) == is_higher_better(metric)
-    return Difference(found, "better" if is_better else "worse")
 
 
 def selection_metric(runs: Iterable[RunRecord]) -> str | None:

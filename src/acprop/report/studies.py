@@ -10,13 +10,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from acprop.plain import canonical
-from acprop.records import Bar, Bars, Curves, Line, RunRecord, StudyRecord, Surface
+from acprop.records import (
+    Bar,
+    Bars,
+    Curves,
+    Line,
+    RunRecord,
+    RunStatus,
+    StudyRecord,
+    Surface,
+)
 from acprop.report.metrics import is_share, label_of, shown_value
 from acprop.report.statistics import (
     Arm,
     arms_of,
     best,
     describe,
+    is_of_method,
     mean_and_std,
     number,
     over_seeds,
@@ -70,11 +80,11 @@ def gather(study: StudyRecord, runs: Iterable[RunRecord]) -> StudyRuns:
 
 
 def shown_arms(arms: Sequence[Arm], axes: Sequence[str]) -> list[Arm]:
-    """One arm for each optimizer, task and value of the axes: validation's choice."""
+    """One arm for each method, task and value of the axes: validation's choice."""
     groups: dict[str, list[Arm]] = {}
     for arm in arms:
         values = [arm.known.get(name) for name in axes]
-        place = canonical([arm.optimizer, arm.conditions, values])
+        place = canonical([arm.method, values])
         groups.setdefault(place, []).append(arm)
     return [_preferred(group) for group in groups.values()]
 
@@ -87,9 +97,13 @@ def arm_names(
     if study.contestants:
         owners = contestant_names(found)
         return [", ".join([owners[a.runs[0].run], *a.losses]) for a in arms]
-    tasks = {name for arm in arms for name in arm.conditions}
-    told = [*study.axes, *(name for name in varying(arms) if name in tasks)]
-    return [_label(arm, told, bare) for arm in arms]
+    told = dict.fromkeys([*study.axes, *_of_methods(arms)])
+    return [_label(arm, [*told], bare) for arm in arms]
+
+
+def _of_methods(arms: Sequence[Arm]) -> list[str]:
+    """What tells methods and tasks apart, beside the optimizer's name."""
+    return [name for name in varying(arms) if is_of_method(name)]
 
 
 def contestant_names(found: StudyRuns) -> dict[str, str]:
@@ -137,7 +151,7 @@ def study_figures(found: StudyRuns) -> list[Curves | Surface | Bars]:
 
 
 def sensitivity_curves(found: StudyRuns) -> list[Curves]:
-    """The metric at the end over each axis that is a number, one line per optimizer.
+    """The metric at the end over each axis that is a number, one line per method.
 
     Of arms at the same place of the axis the one that validation prefers.
     """
@@ -147,10 +161,14 @@ def sensitivity_curves(found: StudyRuns) -> list[Curves]:
     made: list[Curves] = []
     for axis in study.axes if metric else ():
         arms = [arm for arm in found.arms if _is_number(arm.known.get(axis))]
-        shown = shown_arms(arms, [axis])
-        if len({arm.known[axis] for arm in shown}) > 2:
+        if arms:
+            shown = shown_arms(arms, [axis])
             made.append(_sensitivity(study, metric, axis, shown))
-    return [panel for panel in made if _finite_values(panel)]
+    return [
+        panel
+        for panel in made
+        if _finite_values(panel) and any(len(line.x) > 2 for line in panel.lines)
+    ]
 
 
 def _sensitivity(
@@ -158,18 +176,16 @@ def _sensitivity(
 ) -> Curves:
     places = [float(arm.known[axis]) for arm in arms]
     is_log = min(places) > 0 and max(places) / min(places) >= LOG_SPAN
+    told = [name for name in _of_methods(arms) if name != axis]
     groups: dict[str, list[Arm]] = {}
     for arm in arms:
-        groups.setdefault(arm.optimizer, []).append(arm)
+        groups.setdefault(describe(arm, told), []).append(arm)
     return Curves(
         f"{study.name}-{axis}",
         f"{label_of(metric)} at the end",
         axis,
         label_of(metric),
-        tuple(
-            _line_over(axis, metric, display(name), group)
-            for name, group in groups.items()
-        ),
+        tuple(_line_over(axis, metric, name, group) for name, group in groups.items()),
         x_scale="log" if is_log else "linear",
         band="band: ± one standard deviation over seeds",
         about={"scale": study.scale, "note": study.note},
@@ -179,10 +195,7 @@ def _sensitivity(
 def _line_over(axis: str, metric: str, label: str, arms: Sequence[Arm]) -> Line:
     ordered = sorted(arms, key=lambda arm: float(arm.known[axis]))
     x = tuple(float(arm.known[axis]) for arm in ordered)
-    values = [
-        [shown_value(metric, value_of(run, metric)) for run in arm.done]
-        for arm in ordered
-    ]
+    values = [_ends(arm, metric) for arm in ordered]
     spreads = [mean_and_std(some) for some in values]
     return Line(
         label,
@@ -194,9 +207,16 @@ def _line_over(axis: str, metric: str, label: str, arms: Sequence[Arm]) -> Line:
             (place, value)
             for place, some in zip(x, values, strict=True)
             for value in some
-            if math.isfinite(value)
         ),
     )
+
+
+def _ends(arm: Arm, metric: str) -> list[float]:
+    """The metric at the end of every run; NaN for one that failed."""
+    return [
+        shown_value(metric, value_of(run, metric)) if _is_done(run) else math.nan
+        for run in arm.runs
+    ]
 
 
 def _is_number(value: object) -> bool:
@@ -204,18 +224,17 @@ def _is_number(value: object) -> bool:
 
 
 def _bars(found: StudyRuns, arms: Sequence[Arm]) -> list[Bars]:
-    """The first metric at the end; an arm without a value has no bar."""
+    """The first metric at the end; an arm without a value has no bar, but a place."""
     study, metric = found.study, found.study.metrics[0]
     bars: list[Bar] = []
     for arm, name in zip(arms, arm_names(found, arms), strict=True):
-        ends = [shown_value(metric, value_of(run, metric)) for run in arm.done]
-        values = tuple(value for value in ends if math.isfinite(value))
-        if values:
-            seen = spread(values)
-            bars.append(Bar(name, seen.mean, seen.low, seen.high, values))
+        values = tuple(_ends(arm, metric))
+        seen = spread(values)
+        bars.append(Bar(name, seen.mean, seen.low, seen.high, values))
     about = {"scale": study.scale, "note": study.note}
     label = label_of(metric)
-    return [Bars(study.name, label, label, tuple(bars), about)] if bars else []
+    has_values = any(math.isfinite(bar.mean) for bar in bars)
+    return [Bars(study.name, label, label, tuple(bars), about)] if has_values else []
 
 
 def _preferred(group: Sequence[Arm]) -> Arm:
@@ -278,7 +297,10 @@ def _label(arm: Arm, told: Sequence[str], bare: bool) -> str:
 
 
 def _line(arm: Arm, metric: str, label: str) -> Line:
-    """The mean over finished runs at each epoch, and the band of one std around it."""
+    """The mean over finished runs at each epoch, and the band of one std around it.
+
+    A dot for each seed at the end; NaN where a run failed.
+    """
     seen: dict[float, list[float]] = {}
     for run in arm.done:
         for i, entry in enumerate(run.history):
@@ -286,14 +308,24 @@ def _line(arm: Arm, metric: str, label: str) -> Line:
             seen.setdefault(float(entry.get("epoch", i + 1)), []).append(value)
     x = tuple(sorted(seen)) or (1.0,)  # a line for the legend, if nothing else
     spreads = [mean_and_std(seen.get(epoch, [])) for epoch in x]
+    failed = [(_last_epoch(r), math.nan) for r in arm.runs if not _is_done(r)]
+    ends = [(x[-1], value) for value in seen.get(x[-1], ()) if len(x) > 1]
     return Line(
         label,
         x,
         y=tuple(mean for mean, _ in spreads),
         low=tuple(mean - std for mean, std in spreads),
         high=tuple(mean + std for mean, std in spreads),
-        dots=tuple((x[-1], value) for value in seen.get(x[-1], ()) if len(x) > 1),
+        dots=(*ends, *failed),
     )
+
+
+def _is_done(run: RunRecord) -> bool:
+    return run.status is RunStatus.DONE
+
+
+def _last_epoch(run: RunRecord) -> float:
+    return float(run.history[-1].get("epoch", 1)) if run.history else 1.0
 
 
 def _alike(panels: Sequence[Curves]) -> list[Curves]:
@@ -343,11 +375,9 @@ def _surfaces(study: StudyRecord, arms: Sequence[Arm]) -> list[Surface]:
     x = sorted({float(arm.known[across]) for arm in shown})
     y = sorted({float(arm.known[down]) for arm in shown})
     groups: dict[str, list[Arm]] = {}
-    conditions = (
-        [n for n in varying(shown) if n in shown[0].conditions] if shown else []
-    )
+    told = [name for name in _of_methods(shown) if name not in study.axes]
     for arm in shown:
-        groups.setdefault(describe(arm, conditions), []).append(arm)
+        groups.setdefault(describe(arm, told), []).append(arm)
     made = [
         _surface(study, metric, title, group, x, y) for title, group in groups.items()
     ]

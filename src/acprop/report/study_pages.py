@@ -1,12 +1,12 @@
 """A study as its page shows it: written records, figures drawn from them, words."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from acprop import files
 from acprop.records import (
     Curves,
     Record,
@@ -39,7 +39,7 @@ from acprop.report.tables import (
     study_table,
 )
 
-__all__ = ["PrepareStudy", "StudyFigure", "StudyPage", "key_of", "prepare_study"]
+__all__ = ["PrepareStudy", "StudyFigure", "StudyPage", "prepare_study"]
 
 EMPTY = Table((), ())
 NO_PICTURES = Gallery()
@@ -63,6 +63,7 @@ class StudyPage:
     found    its runs as arms; None if they could not be understood, see missing
     every    all settings, where the table has only the chosen ones
     missing  what was not run or could not be shown
+    problems its records that could not be shown, each with its place and why
     """
 
     record: StudyRecord
@@ -80,6 +81,7 @@ class StudyPage:
     table: Table = EMPTY
     every: Table | None = None
     more: tuple[Table, ...] = ()
+    problems: tuple[str, ...] = ()
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -109,9 +111,10 @@ class PrepareStudy:
 
     out: Path
     artifacts: Mapping[str, Path]
+    places: Mapping[str, str]
 
     def __call__(self, given: tuple[StudyRecord, Sequence[RunRecord]]) -> StudyPage:
-        return prepare_study(self.out, *given, self.artifacts)
+        return prepare_study(self.out, *given, self.artifacts, self.places)
 
 
 def prepare_study(
@@ -119,42 +122,84 @@ def prepare_study(
     study: StudyRecord,
     runs: Sequence[RunRecord],
     artifacts: Mapping[str, Path],
+    places: Mapping[str, str],
 ) -> StudyPage:
     """Write a study's records, then draw from what was written.
 
-    Runs that make no sense together are named on the page; they do not end it.
+    A record may have every type right and still make no sense. Whatever it breaks, it
+    is named and left out, and the rest is shown. places: file and line of each.
     """
-    is_paper = study.ruleset == "paper"
-    parts = [study.name, study.scale, *([] if is_paper else [study.ruleset])]
-    key = key_of("-".join(parts))
     try:
-        found = gather(study, runs)
-        over = sensitivity_curves(found) if is_paper else sensitivity(found)
-        shown = [*study_figures(found), *over]
-        table, every, more = _tables(found)
-        sentence = study_sentence(found)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        # A record can be well-formed and still hold a list where a number belongs.
-        return _broken(study, key, f"{type(error).__name__}: {error}")
-    place = f"studies/{key}.jsonl"
-    write(out / place, [study, *found.runs, *found.trials, *shown])
-    return StudyPage(
+        return _page(out, study, runs, artifacts)
+    except OSError:  # a full disk is no fault of a record's
+        raise
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+    bad: dict[str, str] = {}
+    if not _trouble(study):
+        bad = {run.run: words for run in runs if (words := _trouble(study, run))}
+    if not bad:
+        place = places.get(study.key, f"study {study.name}")
+        return _broken(study, f"its runs could not be shown: {why}", place)
+    able = [run for run in runs if run.run not in bad]
+    page = prepare_study(out, study, able, artifacts, places)
+    named = (f"{places.get(run, f'run {run}')}: {why}" for run, why in bad.items())
+    return replace(page, problems=(*page.problems, *named))
+
+
+def _trouble(study: StudyRecord, *runs: RunRecord) -> str:
+    """Why these runs of the study make no sense; empty if they do."""
+    try:
+        _told(study, runs)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def _page(
+    out: Path,
+    study: StudyRecord,
+    runs: Sequence[RunRecord],
+    artifacts: Mapping[str, Path],
+) -> StudyPage:
+    page, found, shown = _told(study, runs)
+    path = files.below(out, "studies", f"{study.key}.jsonl")
+    write(path, [study, *found.runs, *found.trials, *shown])
+    return replace(
+        page,
+        records=path.relative_to(out).as_posix(),
+        figures=_draw(out, study.key, found),
+        gallery=build_gallery(out, found, artifacts),
+    )
+
+
+def _told(
+    study: StudyRecord, runs: Sequence[RunRecord]
+) -> tuple[StudyPage, StudyRuns, list[Record]]:
+    """The page without its files, and what its figures will show."""
+    is_paper = study.ruleset == "paper"
+    found = gather(study, runs)
+    known = {run.run for run in (*found.runs, *found.trials)}
+    if strays := sorted({run.run for run in runs} - known):
+        raise ValueError(f"a run must be one of its study's, got {', '.join(strays)}")
+    over = sensitivity_curves(found) if is_paper else sensitivity(found)
+    table, every, more = _tables(found)
+    page = StudyPage(
         record=study,
-        key=key,
+        key=study.key,
         found=found,
-        records=place,
+        records="",
         counts=_run_counts(study, found.runs),
         data="; ".join(sorted({_sources(run.data) for run in found.runs if run.data})),
         wall=_wall([*found.runs, *found.trials]),
         missing=tuple(_missing(study, found.runs)),
         messages=_messages([*found.runs, *_failed(found.trials)]),
-        figures=_draw(out, key, found),
-        gallery=build_gallery(out, found, artifacts),
-        sentence=sentence,
+        sentence=study_sentence(found),
         table=table,
         every=every,
         more=more,
     )
+    return page, found, [*study_figures(found), *over]
 
 
 def _tables(found: StudyRuns) -> tuple[Table, Table | None, tuple[Table, ...]]:
@@ -171,17 +216,18 @@ def _failed(trials: Sequence[RunRecord]) -> list[RunRecord]:
     return [run for run in trials if run.status is not RunStatus.INTERRUPTED]
 
 
-def _broken(study: StudyRecord, key: str, why: str) -> StudyPage:
+def _broken(study: StudyRecord, why: str, place: str) -> StudyPage:
     return StudyPage(
-        record=study,
-        key=key,
+        record=replace(study, tuning={}),  # it may be what is broken
+        key=study.key,
         found=None,
         records="",
         counts="not shown",
         data="",
         wall="–",
-        missing=(f"its runs could not be shown: {why}", *study.missing),
+        missing=(why, *study.missing),
         messages=(),
+        problems=(f"{place}: {why}",),
     )
 
 
@@ -206,9 +252,10 @@ def _draw(out: Path, key: str, found: StudyRuns) -> tuple[StudyFigure, ...]:
     made: list[StudyFigure] = []
     for kind, records in kinds.items():
         name = f"{key}-{kind}" if made else key
-        place = f"studies/{name}.svg"
-        draw_once(records, out / place, title="")
+        path = files.below(out, "studies", f"{name}.svg")
+        draw_once(records, path, title="")
         alt = f"{found.study.title}, {found.study.scale} scale: {kind}"
+        place = path.relative_to(out).as_posix()
         made.append(StudyFigure(place, caption_of(found, records), alt))
     return (*made, *_published(out, key, found))
 
@@ -295,8 +342,3 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
-
-
-def key_of(text: str) -> str:
-    """Text as a file's name or an anchor."""
-    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "unnamed"

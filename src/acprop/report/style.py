@@ -15,6 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import SymmetricalLogLocator
 from numpy.typing import NDArray
 
+from acprop.report.metrics import is_higher_better
+
 Floats = NDArray[np.float64]
 
 DPI = 150
@@ -80,7 +82,8 @@ _RC = {
     "figure": {"titlesize": 11},
     # It comes with matplotlib: the same on every machine.
     "font": {"family": "DejaVu Sans", "size": 9},
-    "legend": {"fontsize": 8, "frameon": False},
+    # As long as two of the longest dashes.
+    "legend": {"fontsize": 8, "frameon": False, "handlelength": 3.4},
     "lines": {"linewidth": 1.3},
     # Ids in an SVG are hashes; without a salt they differ from run to run. Text stays
     # text: it can be searched and read aloud, and takes a tenth of the bytes.
@@ -125,11 +128,25 @@ def label_outer(axes: Sequence[Axes], x_label: str, y_label: str) -> None:
 def legend_below(figure: Figure, handles: Sequence[Artist]) -> None:
     """Put one legend under all panels, in rows that are about equally full."""
     # Points: a letter of our size is about 4.8 wide; the rest is the sample.
-    widths = [4.8 * len(str(handle.get_label())) + 45 for handle in handles]
+    widths = [4.8 * len(str(handle.get_label())) + 56 for handle in handles]
     room = 72 * figure.get_figwidth()
     fit = len(handles) if sum(widths) <= room else max(1, int(room / max(widths)))
     columns = ceil(len(handles) / ceil(len(handles) / fit))
     figure.legend(handles=handles, loc="outside lower center", ncols=columns)
+
+
+def draw_failed(
+    ax: Axes, x: Sequence[float], metric: str, *, row: int = 0, color: str
+) -> None:
+    """A cross at the worse edge for each run that failed; row: away from the edge."""
+    if not x:
+        return
+    inside = 0.06 * row
+    edge = inside if is_higher_better(metric) else 1 - inside
+    at = ax.get_xaxis_transform()
+    (marks,) = ax.plot(x, [edge] * len(x), "X", transform=at, label="_failed")
+    marks.set(color=color, markeredgecolor=PAPER, markeredgewidth=0.6, markersize=8)
+    marks.set(clip_on=False, zorder=5)
 
 
 def plain(text: str) -> str:

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from acprop.records import StudyRecord
+from acprop.report.comparisons import Comparison, compare_pairs
 from acprop.report.metrics import is_share, label_of, shown_value
 from acprop.report.statistics import (
     Arm,
     Spread,
-    compare,
     describe,
     over_seeds,
     selection_metric,
+    unclean,
     varying,
 )
 from acprop.report.studies import StudyRuns, shown_arms
@@ -44,6 +45,7 @@ class Table:
 
     chosen_by: the validation metric by which settings were chosen, if any were.
     caption: what it shows; empty is what the page says of every study's table.
+    note: which of its runs are of code that no commit holds; see `Arm.mark`.
     """
 
     columns: tuple[str, ...]
@@ -51,6 +53,7 @@ class Table:
     reference: str = ""
     chosen_by: str = ""
     caption: str = ""
+    note: str = ""
 
 
 def study_table(found: StudyRuns, *, every: bool = False) -> Table:
@@ -73,17 +76,21 @@ def study_table(found: StudyRuns, *, every: bool = False) -> Table:
     columns = ["optimizer", *names, "runs", *(label_of(m) for m in metrics)]
     if has_reference and compared:
         columns.append(f"{label_of(compared)}: difference to {display(first)}")
+    pairs = [(a, r) for a, r in zip(shown, references, strict=True) if r]
+    found_of = iter(compare_pairs(pairs, compared) if compared else ())
     rows: list[tuple[str, ...]] = []
     for arm, reference in zip(shown, references, strict=True):
         known = [describe(arm, [n], bare=True).partition(" = ")[2] for n in names]
         row = [display(arm.optimizer), *(text or NONE for text in known), _count(arm)]
         row += [_metric(arm, metric) for metric in metrics]
         if has_reference and compared:
-            is_first = arm.optimizer == first
-            row.append(_difference(arm, reference, compared, is_first=is_first))
+            alone = "reference" if arm.optimizer == first else NONE
+            made = next(found_of) if reference else None
+            row.append(_difference(made, compared) if made else alone)
         rows.append(tuple(row))
     named = display(first) if has_reference else ""
-    return Table(tuple(columns), tuple(rows), named, chosen_by)
+    note = unclean([run for arm in shown for run in arm.runs])
+    return Table(tuple(columns), tuple(rows), named, chosen_by, note=note)
 
 
 def markdown(table: Table) -> str:
@@ -120,14 +127,15 @@ def study_sentence(found: StudyRuns) -> str:
         known = [text for text in [describe(arm, names, bare=True), *lost] if text]
         which = f" ({'; '.join(known)})" if known else ""
         value = spread_words(metric, seen).partition(" [")[0] if seen.n else "no value"
-        parts.append(f"{display(arm.optimizer)}{which} {value}")
+        parts.append(f"{display(arm.optimizer)}{which} {value}{arm.mark}")
     how = "mean ± standard deviation over seeds"
     if len(shown) < len(arms):
         how += ", at the setting that validation chose"
     note = study.note.strip().rstrip(".")
     scale = f"At {study.scale} scale" + (f" ({note})" if note else "")
     what = f"ruleset {study.ruleset}, final {label_of(metric)} ({how})"
-    return f"{scale}, {what}: {'; '.join(parts)}."
+    note = unclean([run for arm in shown for run in arm.runs])
+    return f"{scale}, {what}: {'; '.join(parts)}. {note}".rstrip()
 
 
 def spread_words(metric: str, seen: Spread) -> str:
@@ -169,18 +177,15 @@ def _reference(
 def _count(arm: Arm) -> str:
     n = len(arm.runs)
     if not arm.losses:
-        return f"{n}"
-    return "; ".join([f"{len(arm.done)} of {n} finished", *arm.losses])
+        return f"{n}{arm.mark}"
+    return "; ".join([f"{len(arm.done)} of {n} finished", *arm.losses]) + arm.mark
 
 
 def _metric(arm: Arm, metric: str) -> str:
     return spread_words(metric, over_seeds(arm, metric))
 
 
-def _difference(arm: Arm, reference: Arm | None, metric: str, *, is_first: bool) -> str:
-    if reference is None:
-        return "reference" if is_first else NONE
-    found = compare(arm, reference, metric)
+def _difference(found: Comparison, metric: str) -> str:
     words = difference_words(found.spread, metric)
     return f"{words}: {found.words}" if found.spread.n else words
 

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
-from acprop import checks
+from acprop import checks, files
 from acprop.bench.workers import spread
 from acprop.lab.figures import FIGURES, figure
 from acprop.progress import Bar
@@ -41,7 +41,7 @@ class DrawFigure:
 
 def records_of(out: Path, name: str) -> Path:
     """Where the records of a figure are."""
-    return out / "records" / f"{name}.jsonl"
+    return files.below(out, "records", f"{name}.jsonl")
 
 
 def draw_figures(names: Sequence[str], out: Path, form: str) -> int:

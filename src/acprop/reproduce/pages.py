@@ -11,10 +11,11 @@ from typing import Generic, TypeVar
 from acprop import files
 from acprop.bench.workers import spread
 from acprop.progress import Bar
-from acprop.records import FigureRecord, read, write
+from acprop.records import FigureRecord, Record, read, write
 from acprop.report.collect import Collected, collect
 from acprop.report.figures import draw_figure
 from acprop.report.site import Content, write_site
+from acprop.report.statistics import unclean
 from acprop.reproduce.figures import records_of
 
 FEW = 5  # that are done here: a process begins as slowly as a figure is drawn
@@ -24,10 +25,11 @@ B = TypeVar("B")
 
 @dataclass(frozen=True, slots=True)
 class PageResult:
-    """The page, and how much is on it."""
+    """The page, and how much is on it. n_unread: files without a line to read."""
 
     page: Path
     content: Content
+    n_unread: int
 
 
 def build_page(paths: Sequence[Path], out: Path) -> PageResult:
@@ -39,7 +41,10 @@ def build_page(paths: Sequence[Path], out: Path) -> PageResult:
     with Bar("figures", 2) as bar:
         for about, records in found.figures:
             write(records_of(folder, about.name), [about, *records])
-        on_all_cores(_DrawStored(folder), [about.name for about in drawn])
+        troubles = on_all_cores(_DrawStored(folder), [about.name for about in drawn])
+        for about, trouble in zip(drawn, troubles, strict=True):
+            places = found.figure_places[about.name]
+            found.problems += [f"{places[i]}: {why}" for i, why in trouble.items()]
         bar.advance()
         page = _write(out, found, drawn)
         bar.advance()
@@ -48,22 +53,48 @@ def build_page(paths: Sequence[Path], out: Path) -> PageResult:
 
 def _write(out: Path, found: Collected, drawn: list[FigureRecord]) -> PageResult:
     content = Content(
-        found.verdicts, drawn, found.studies, found.artifacts, found.problems
+        found.verdicts,
+        drawn,
+        found.studies,
+        found.artifacts,
+        found.places,
+        found.problems,
     )
     about = _about(found)
     page = write_site(out, content, missing=found.notes, about=about, each=on_all_cores)
-    return PageResult(page, content)
+    return PageResult(page, content, found.n_unread)
 
 
 @dataclass(frozen=True, slots=True)
 class _DrawStored:
-    """Draw one figure from its file; also in another process."""
+    """Draw one figure from its file; also in another process.
+
+    Of one that cannot be drawn, which records are at fault, by number, and why: 0 is
+    the figure itself.
+    """
 
     folder: Path
 
-    def __call__(self, name: str) -> None:
-        records = list(read(records_of(self.folder, name)))
-        draw_figure(records, self.folder / f"{name}.svg", is_titled=False)
+    def __call__(self, name: str) -> dict[int, str]:
+        about, *shown = read(records_of(self.folder, name))
+        whole = self._trouble(about, *shown)
+        if not whole:
+            return {}
+        alone = {i: self._trouble(about, record) for i, record in enumerate(shown, 1)}
+        files.below(self.folder, f"{name}.svg").unlink(missing_ok=True)
+        return {i: why for i, why in alone.items() if why} or {0: whole}
+
+    def _trouble(self, about: Record, *shown: Record) -> str:
+        """Why they cannot be drawn, whatever that is; empty if they are."""
+        name = about.name if isinstance(about, FigureRecord) else ""
+        try:
+            path = files.below(self.folder, f"{name}.svg")
+            draw_figure([about, *shown], path, is_titled=False)
+        except OSError:  # a full disk is no fault of a record's
+            raise
+        except Exception as error:
+            return f"figure {name} cannot be drawn: {type(error).__name__}: {error}"
+        return ""
 
 
 def on_all_cores(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
@@ -96,6 +127,7 @@ def _about(found: Collected) -> dict[str, object]:
     return {
         "records": f"{len(found.files)} files",
         "commit": sorted({run.commit for run in runs if run.commit}),
+        "code": unclean(runs) or "every run is of a commit",
         "acprop": version("acprop"),
         "machine": list(machines.values()),
     }

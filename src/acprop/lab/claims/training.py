@@ -97,9 +97,9 @@ def centered_is_faster() -> Finding:
     return Finding(
         "holds" if ahead else "fails" if behind else "undecided",
         f"{_about(_runs())}, lr = 1e-3 for both, training loss of the first and of the "
-        f"last epoch: {listed}: Adam is ahead early, where the paper expects the gain, "
-        "and ACProp at the end; learning rates and ε of the paper's curves, which "
-        "would decide, are not printed"
+        f"last epoch: {listed}: the mean of Adam is lower early, where the paper "
+        "expects the gain, and that of ACProp at the end; learning rates and ε of the "
+        "paper's curves, which would decide, are not printed"
         if not ahead and not behind
         else f"{_about(_runs())}, training loss of the first and of the last epoch: "
         f"{listed}",

@@ -169,7 +169,7 @@ function areas(layer, x, y, box) {
       paths[good] += `M${left.toFixed(1)} ${ends[k - 1].toFixed(1)}H${right.toFixed(1)}V${ends[k].toFixed(1)}H${left.toFixed(1)}Z`;
   });
   return [
-    svg("path", { class: `area c-${layer.key}`, d: paths.true }),
+    svg("path", { class: "area", d: paths.true }),
     svg("path", { class: "away", d: paths.false, fill: "url(#away)" }),
   ];
 }
