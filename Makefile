@@ -5,6 +5,10 @@ STAMP := .venv/.installed
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 OLDEST := $(addprefix tests/optim/test_,between_steps.py gradients.py groups.py guard_torch.py hooks.py \
 	kernels_agree.py native.py options.py state_dict.py)
+# Nothing is installed whose hash is not in a lock file, and no package's own code runs on the way.
+LOCKED := install -q --require-hashes --no-deps --only-binary :all:
+TORCH := $(shell grep -o '^torch==[^ ]*' requirements/torch.txt)
+LOCKS := requirements/torch.txt requirements/dev.txt requirements/cuda.txt
 C_SOURCES := $(wildcard src/acprop/native/*.c src/acprop/native/*.h src/acprop/native/*.inc)
 
 help:  ## show this list
@@ -12,13 +16,26 @@ help:  ## show this list
 
 setup: $(STAMP)  ## build .venv with the package and everything the targets need
 
-$(STAMP): pyproject.toml constraints.txt setup.py $(C_SOURCES)
+$(STAMP): pyproject.toml $(LOCKS) setup.py $(C_SOURCES)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "PYTHON must be 3.11 or newer, got $$($(PYTHON) --version); run make PYTHON=python3.11"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install -q -c constraints.txt torch
-	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
+	# Of two files pip prefers the one whose hash an index tells, which the CPU's build may lack: so it chooses
+	# a file first, and installs that if it is locked, else one that is.
+	$(BIN)/pip download -q --no-deps --only-binary :all: -d build/torch $(TORCH)
+	$(BIN)/pip $(LOCKED) --no-index -f build/torch -r requirements/torch.txt || \
+	  $(BIN)/pip $(LOCKED) -r requirements/torch.txt
+	@rm -r build/torch
+	$(BIN)/pip $(LOCKED) -r requirements/dev.txt
+	$(BIN)/pip show torch | grep -q '^Version: .*+cpu' || $(BIN)/pip $(LOCKED) -r requirements/cuda.txt
+	$(BIN)/pip install -q --no-deps --no-build-isolation -e .
+	$(BIN)/pip check
 	@touch $@
+
+lock:  ## pin every package again, after a change in pyproject.toml; LOCK=--upgrade for newer versions
+	test -x build/lock/bin/python || $(PYTHON) -m venv build/lock
+	build/lock/bin/pip $(LOCKED) -r requirements/build.txt
+	build/lock/bin/python scripts/lock.py $(LOCK)
 
 check: setup  ## format, lint, types, imports, golden vectors
 	$(BIN)/ruff format --check
@@ -44,13 +61,15 @@ test-cluster: setup  ## the engines alone: two Ray nodes, kills of workers, driv
 
 test-oldest:  ## the optimizers with the oldest torch that is supported (its wheels bring several GB)
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/pip install -q torch==2.6.0 numpy expecttest hypothesis pytest pytest-xdist
+	.venv-oldest/bin/pip $(LOCKED) -r requirements/oldest.txt
 	PYTHONPATH=src .venv-oldest/bin/python -m pytest -n 2 $(OLDEST)
 
 test-trainers: setup  ## the tests with trainers of others (their packages take 270 MB)
-	DS_BUILD_OPS=0 $(BIN)/pip install -q -c constraints.txt -e '.[trainers]'
+	# Two of them are built here, with what .venv has: no build brings packages without a hash.
+	DS_BUILD_OPS=0 $(BIN)/pip install -q --require-hashes --no-deps --no-build-isolation --use-pep517 \
+	  -r requirements/trainers.txt
 	# Not into .venv: torchvision does not import beside a CPU build of torch.
-	$(BIN)/pip install -q --no-deps --upgrade --target build/timm -c constraints.txt timm torchvision
+	$(BIN)/pip $(LOCKED) --upgrade --target build/timm -r requirements/timm.txt
 	$(BIN)/pytest -n 2 -m '' tests/trainers tests/optim/test_create.py
 
 coverage: setup  ## the lines of src that the tests reach, and those they do not
@@ -80,5 +99,5 @@ ablation: setup  ## measure the guard again (results/guard)
 	$(BIN)/python scripts/guard_ablation.py
 	$(BIN)/python scripts/default_table.py
 
-.PHONY: help setup check browser test test-all test-cluster test-oldest test-trainers coverage sanitize perf reproduce ablation
+.PHONY: help setup lock check browser test test-all test-cluster test-oldest test-trainers coverage sanitize perf reproduce ablation
 .DEFAULT_GOAL := help

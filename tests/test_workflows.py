@@ -54,11 +54,38 @@ def test_every_job_has_a_machine_and_an_end_or_is_a_workflow_of_ours():
         ).is_file()
 
 
-def test_every_action_has_a_version():
-    used = [step["uses"] for step in steps() if "uses" in step]
-    assert used
-    for name in used:
-        assert re.fullmatch(r"[\w.-]+/[\w.-]+@(v\d+(\.\d+)*|release/v\d+)", name)
+def test_every_action_is_a_commit():
+    """Whoever owns an action can move its tags; a comment says which version it is."""
+    text = "".join(file.read_text("utf-8") for file in WORKFLOWS)
+    used = re.findall(r"^ *(?:- )?uses: (.*)$", text, re.MULTILINE)
+    actions = [line for line in used if not line.startswith("./")]
+    assert {"actions/checkout", "pypa/cibuildwheel"} <= {
+        a.split("@")[0] for a in actions
+    }
+    for line in actions:
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}  # v\d+(\.\d+){2}", line)
+    assert len(set(actions)) == len({line.split("@")[0] for line in actions})
+
+
+def test_what_builds_a_release_is_locked():
+    """The wheel that is tried out is the exception: it takes what users would get."""
+    wheels = read(ROOT / ".github/workflows/wheels.yml")["jobs"]
+    (build,) = [s for s in wheels["wheel"]["steps"] if "cibuildwheel" in str(s)]
+    locked = "pip install --require-hashes --no-deps --only-binary :all: -r"
+    before = build["env"]["CIBW_BEFORE_BUILD"]
+    assert before == f"{locked} {{project}}/requirements/build.txt"
+    assert build["env"]["CIBW_BUILD_FRONTEND"] == "build; args: --no-isolation"
+    lines = "\n".join(step.get("run", "") for step in steps())
+    installs = re.findall(r".*pip install.*", lines)
+    assert sorted(installs) == [
+        "clean/bin/pip install dist/*.whl",
+        f"{locked} requirements/build.txt",
+    ]
+    uploaded, tried = (
+        next(i for i, s in enumerate(wheels["wheel"]["steps"]) if word in str(s))
+        for word in ("upload-artifact", "clean/bin/pip")
+    )
+    assert uploaded < tried
 
 
 def test_every_target_that_a_workflow_makes_is_in_the_makefile():

@@ -166,8 +166,8 @@ def test_bad_input_is_one_line_and_exit_code_2(
 
 def documented():
     text = (ROOT / "docs" / "cluster.md").read_text("utf-8")
-    (block,) = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
-    words = [shlex.split(line, comments=True) for line in block.splitlines()]
+    blocks = "".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL))
+    words = [shlex.split(line, comments=True) for line in blocks.splitlines()]
     return [w[2:] for w in words if w[:2] == ["acprop", "bench"]]
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from specs import LONG, SPEC, SPECS, attempts, same
 
+from acprop.bench.engines import tokens
 from acprop.bench.engines.agents import agents
 from acprop.bench.engines.ray import RayEngine, _token
 from acprop.bench.execute import execute
@@ -21,6 +23,7 @@ from acprop.bench.store import Store
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
+os.environ |= {tokens.MODE: "token", tokens.TOKEN: secrets.token_hex(32)}
 pytestmark = [
     pytest.mark.usefixtures("mnist"),
     # Ray's own sockets and processes, and its use of the standard library
@@ -37,6 +40,7 @@ def cluster():
     """Two nodes of one CPU each."""
     from ray.cluster_utils import Cluster
 
+    tokens.require()
     made = Cluster(
         initialize_head=True, head_node_args={**NODE, "include_dashboard": False}
     )
@@ -165,6 +169,26 @@ def test_a_driver_that_is_killed_takes_its_own_cluster_along(tmp_path, start, un
     assert len(list(agents(mark.encode()))) == 2
     first.kill()
     until(lambda: not list(agents(mark.encode())))
+
+
+# Ray tries for 20 seconds with a token that is wrong; without one it does not begin.
+WITHOUT = [
+    pytest.param({tokens.TOKEN: "", "HOME": "/nowhere"}, id="none"),
+    pytest.param({tokens.TOKEN: "f" * 64}, id="another", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("environment", WITHOUT)
+def test_a_driver_without_the_token_is_told_where_it_is(
+    cluster, start, tmp_path, monkeypatch, patience, environment
+):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    refused = driver(start, [SPEC], tmp_path, cluster.address)
+    _, said = refused.communicate(timeout=patience)
+    last = said.splitlines()[-1]
+    assert last.startswith("ValueError: the token must be that of the Ray cluster at ")
+    assert last.endswith("copy ~/.ray/auth_token from its head, or set RAY_AUTH_TOKEN")
 
 
 @pytest.mark.slow

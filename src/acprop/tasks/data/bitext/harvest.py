@@ -6,20 +6,16 @@ bytes and their order alone.
 
 import json
 import re
-import subprocess
-import tarfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import IO, Literal, cast
 
 from acprop.tasks.data.bitext import bible, manuals, parts
 from acprop.tasks.data.bitext.catalogs import Pair, read_catalog
 from acprop.tasks.data.bitext.cleaning import sentences
-from acprop.tasks.data.convert import Named
+from acprop.tasks.data.convert import Named, members
 from acprop.tasks.data.dataset import Bitext, DataError
 
 ENGLISH_HELP = "en-US"
-READ_SECONDS = 300
 
 
 def harvest(paths: Sequence[tuple[Path, str]], bitext: Bitext) -> Iterator[Named]:
@@ -48,7 +44,7 @@ def _messages(paths: Sequence[tuple[Path, str]], language: str) -> Iterator[Pair
             name, texts = _bible(path)
             books.get(name, {}).update(texts)
             continue
-        for name, content in _members_of_deb(path, rf"{catalog.pattern}|\.html$"):
+        for name, content in _fitting(path, rf"{catalog.pattern}|\.html$"):
             page = manuals.PAGE.search(name)
             if page and page["language"] in pages:
                 pages[page["language"]][page["page"]] = content
@@ -60,43 +56,15 @@ def _messages(paths: Sequence[tuple[Path, str]], language: str) -> Iterator[Pair
     yield from bible.verses(books["en"], books[language])
 
 
-def _members_of_deb(path: Path, pattern: str) -> Iterator[Named]:
-    """Files of a Debian package whose name fits, without unpacking it to disk."""
-    wanted = re.compile(pattern)
-    command = ["dpkg-deb", "--fsys-tarfile", str(path)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as process:
-        try:
-            yield from _files(cast(IO[bytes], process.stdout), wanted, "r|")
-            process.communicate(timeout=READ_SECONDS)
-        except tarfile.TarError as error:
-            process.kill()
-            raise DataError(_broken(path, str(error))) from None
-        if process.returncode != 0:
-            raise DataError(_broken(path, f"dpkg-deb ended with {process.returncode}"))
-
-
-def _broken(path: Path, why: str) -> str:
-    return f"{path.name} must be a whole package, got a broken one ({why})"
-
-
-def _files(
-    stream: IO[bytes], wanted: re.Pattern[str], mode: Literal["r|", "r|gz"]
-) -> Iterator[Named]:
-    with tarfile.open(fileobj=stream, mode=mode) as tar:
-        for member in tar:
-            name = member.name.removeprefix("./")
-            is_wanted = member.isfile() and wanted.search(name)
-            content = tar.extractfile(member) if is_wanted else None
-            if content is not None:
-                yield name, content.read()
+def _fitting(path: Path, pattern: str) -> Iterator[Named]:
+    """Files of a package whose name fits."""
+    fits = re.compile(pattern).search
+    return members(path, lambda name: name if fits(name) else None)
 
 
 def _bible(path: Path) -> tuple[str, dict[str, bytes]]:
     """Its language, and its books by file name."""
-    with path.open("rb") as stream:
-        held = dict(_files(stream, re.compile(r"\.(xml|json)$"), "r|gz"))
+    held = dict(_fitting(path, r"\.(xml|json)$"))
     about = json.loads(held.pop("package/package.json"))
     books = {PurePosixPath(name).name: text for name, text in held.items()}
     return about["xmlbible"]["language"], books
