@@ -1,6 +1,7 @@
 """What `make` installs is locked, and is what pyproject.toml requires."""
 
 import re
+import sysconfig
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -41,7 +42,8 @@ def test_every_package_that_is_installed_is_locked():
     """Not pip, which comes with Python, and not acprop. Delete .venv if one is left."""
     pins = locked("torch", "dev", "cuda", "trainers")
     unknown = []
-    for found in metadata.distributions():
+    # Not all of sys.path: setuptools, once imported, adds packages of its own to it.
+    for found in metadata.distributions(path=[sysconfig.get_path("purelib")]):
         name = canonicalize_name(found.name)
         version = found.version.partition("+")[0]  # torch's CPU build: 2.13.0+cpu
         versions = [str(pin.specifier) for pin in pins.get(name, [])]

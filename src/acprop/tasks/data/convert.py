@@ -92,7 +92,9 @@ def read_plain(path: Path, most: int | None = None) -> bytes:
 def _plain(stream: IO[bytes], name: str, packed: int, most: int | None) -> bytes:
     is_gzip = stream.read(len(GZIP)) == GZIP
     stream.seek(0)
-    opened = cast(IO[bytes], gzip.GzipFile(fileobj=stream)) if is_gzip else stream
+    if not is_gzip:
+        return stream.read()  # no larger than it lies there
+    opened = cast(IO[bytes], gzip.GzipFile(fileobj=stream))
     return Bounded(opened, name, packed, most).read()
 
 
