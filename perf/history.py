@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from acprop.bench.store import commit
+from acprop.bench.conditions import commit
 
 
 def medians(record: Any, *place: str) -> Iterator[tuple[str, float]]:

@@ -1,10 +1,13 @@
 """Checks of arguments, for every room; each returns the value that it let pass.
 
-A value of the wrong type is a TypeError, any other a ValueError. Every message has the
-form `<argument> must <condition>, got <value>[; <remedy>]`.
+What a user gave and we refuse is a UserError, which is a ValueError; of the wrong type,
+a TypeError as well. The command line answers it with one line; every other error is a
+defect of ours, and ends with its traceback. Every message has the form
+`<argument> must <condition>, got <value>[; <remedy>]`.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Generator, Iterable
+from contextlib import contextmanager
 from difflib import get_close_matches
 from math import isfinite
 from numbers import Real
@@ -13,7 +16,15 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class UnknownNameError(ValueError):
+class UserError(ValueError):
+    """A mistake in what a user gave; its message says how to mend it."""
+
+
+class UserTypeError(UserError, TypeError):
+    """A value of the wrong type."""
+
+
+class UnknownNameError(UserError):
     """There is no setting of that name."""
 
     def __init__(self, name: str, message: str) -> None:
@@ -21,61 +32,77 @@ class UnknownNameError(ValueError):
         self.name = name
 
 
+@contextmanager
+def user_values() -> Generator[None]:
+    """Around a call that only checks what a user gave: what it refuses is a UserError.
+
+    For rooms that stand without this one, such as the rule and its conventions.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except TypeError as error:
+        raise UserTypeError(str(error)) from error
+    except ValueError as error:
+        raise UserError(str(error)) from error
+
+
 def number(name: str, value: Any) -> float:
     """A real number, also ∞ or NaN; True is none."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, got {value!r}")
+        raise UserTypeError(f"{name} must be a number, got {value!r}")
     return float(value)
 
 
 def finite(name: str, value: Any) -> float:
     """A number that is neither ∞ nor NaN."""
     if not isfinite(number(name, value)):
-        raise ValueError(f"{name} must be finite, got {value}")
+        raise UserError(f"{name} must be finite, got {value}")
     return float(value)
 
 
 def positive(name: str, value: Any) -> float:
     """A finite number above 0."""
     if not (isfinite(number(name, value)) and value > 0):
-        raise ValueError(f"{name} must be finite and above 0, got {value}")
+        raise UserError(f"{name} must be finite and above 0, got {value}")
     return float(value)
 
 
 def not_negative(name: str, value: Any) -> float:
     """A finite number, 0 or more."""
     if not (isfinite(number(name, value)) and value >= 0):
-        raise ValueError(f"{name} must be finite and 0 or more, got {value}")
+        raise UserError(f"{name} must be finite and 0 or more, got {value}")
     return float(value)
 
 
 def decay(name: str, value: Any) -> float:
     """The decay of a running mean; also a share that must leave something."""
     if not 0 <= number(name, value) < 1:
-        raise ValueError(f"{name} must be in [0, 1), got {value}")
+        raise UserError(f"{name} must be in [0, 1), got {value}")
     return float(value)
 
 
 def between(name: str, value: Any) -> float:
     """A number between 0 and 1, neither included."""
     if not 0 < number(name, value) < 1:
-        raise ValueError(f"{name} must be between 0 and 1, got {value}")
+        raise UserError(f"{name} must be between 0 and 1, got {value}")
     return float(value)
 
 
 def whole(name: str, value: Any, *, least: int = 1) -> int:
     """A whole number, `least` or more."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be a whole number, got {value!r}")
+        raise UserTypeError(f"{name} must be a whole number, got {value!r}")
     if value < least:
-        raise ValueError(f"{name} must be {least} or more, got {value}")
+        raise UserError(f"{name} must be {least} or more, got {value}")
     return value
 
 
 def flag(name: str, value: Any) -> bool:
     """True or False, and nothing that only looks like it."""
     if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
+        raise UserTypeError(f"{name} must be True or False, got {value!r}")
     return value
 
 
@@ -83,7 +110,7 @@ def one_of(name: str, value: T, known: Collection[Any]) -> T:
     """One of the values that there are; the remedy is the one that was meant."""
     if value not in known:
         words = ", ".join(map(str, known)) or "none"
-        raise ValueError(
+        raise UserError(
             f"{name} must be one of {words}, got {value!r}{meant(value, known)}"
         )
     return value

@@ -1,5 +1,6 @@
 """The one progress bar, on stderr, for everything that is long."""
 
+import time
 from types import TracebackType
 from typing import Self
 
@@ -18,7 +19,8 @@ from rich.progress import (
 class Bar:
     """A bar that knows how much there is to do, in any unit.
 
-    Nothing is shown where stderr is no terminal, or if it is to be quiet.
+    Where stderr is no terminal, a log file say, there is a line for each part that is
+    finished instead; if it is to be quiet, there is nothing.
     """
 
     def __init__(
@@ -34,6 +36,8 @@ class Bar:
             disable=quiet or not console.is_terminal,
         )
         self._row = self._progress.add_task(words, total=total)
+        self._console, self._started = console, time.monotonic()
+        self._has_lines = not quiet and not console.is_terminal
         self._shares: dict[str, float] = {}
 
     def columns(self) -> tuple[ProgressColumn, ...]:
@@ -71,3 +75,25 @@ class Bar:
         gained = max(0.0, share - self._shares.get(name, 0.0))
         self._shares[name] = self._shares.get(name, 0.0) + gained
         self.advance(gained * weight)
+
+    def finish_part(self, name: str) -> None:
+        """One of several parts is done: a line in a log, with the time that is left."""
+        if not self._has_lines:
+            return
+        row = self._progress.tasks[self._row]
+        spent = time.monotonic() - self._started
+        words = f"{name}: done after {duration(spent)}"
+        if row.total and 0 < row.completed < row.total:
+            left = spent * (row.total - row.completed) / row.completed
+            share = f"{row.completed / row.total:.0%} of the work"
+            words += f"; {share}, about {duration(left)} left"
+        self._console.print(words, soft_wrap=True, markup=False)
+
+
+def duration(seconds: float) -> str:
+    """90 as 1 min 30 s."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -55,8 +55,8 @@ def test_a_run_resumed_under_others_warns_and_its_record_lists_both(
     without_c, tmp_path, capsys
 ):
     with threads(1):
-        go(tmp_path, until_epoch=1)
-        go(tmp_path, until_epoch=2, resume=True)
+        go(tmp_path, time_limit=0.0)
+        go(tmp_path, time_limit=0.0, resume=True)
     assert capsys.readouterr().err == ""
     without_c()
     with threads(2):
@@ -74,7 +74,7 @@ def test_a_run_resumed_under_others_warns_and_its_record_lists_both(
 
 def test_an_older_run_is_read_and_says_unknown(tmp_path, capsys):
     """It recorded its threads and its torch, and nothing of those who went on."""
-    _, folder = go(tmp_path, until_epoch=1)
+    _, folder = go(tmp_path, time_limit=0.0)
     path = folder.path / "run.json"
     old = json.loads(path.read_text("utf-8"))
     old["machine"] = {"threads": 2, "torch": "2.12.0"}
@@ -92,7 +92,7 @@ def test_an_older_run_is_read_and_says_unknown(tmp_path, capsys):
 def test_a_change_of_kernel_on_the_way_is_no_conflict_of_results(without_c, tmp_path):
     """Whatever the two states are: here they are made to differ."""
     go(tmp_path / "whole")
-    go(tmp_path / "parts", until_epoch=1)
+    go(tmp_path / "parts", time_limit=0.0)
     without_c()
     _, folder = go(tmp_path / "parts", resume=True)
     path = folder.path / "run.json"

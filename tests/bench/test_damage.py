@@ -10,16 +10,17 @@ from dataclasses import replace
 
 import pytest
 import torch
+from acprop.bench.rosters import Roster
 from typer.testing import CliRunner
 
 from acprop.bench import index, rosters
 from acprop.bench.engines import Job
 from acprop.bench.engines.work import work
 from acprop.bench.execute import Outcome, collect, execute
-from acprop.bench.rosters import Roster
+from acprop.bench.run_files import DamagedError
 from acprop.bench.spec import RunSpec
 from acprop.bench.status import status_of
-from acprop.bench.store import DamagedError, Store
+from acprop.bench.store import Store
 from acprop.bench.studies import PlannedRun
 from acprop.cli.app import app
 from acprop.records import RunStatus

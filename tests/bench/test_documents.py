@@ -1,61 +1,45 @@
-"""Where a key stands in a file that a person wrote."""
+"""What is wrong in a file that a person wrote, by its key."""
 
 import pytest
+from pydantic import Field
 
-from acprop.bench.documents import Strict, line_of, load
-
-TEXT = """\
-# a comment = not a key
-name = "a # b [[x]]"
-list = [
-  1, # in = side
-  2,
-]
-plain.dotted = 1
-[table]
-"quoted key" = { inner = 1, other = "x = y" }
-[[rows]]
-a = 1
-[[rows]]
-a = 2
-[rows.deep]
-b = 3
-[last]
-"""
-PLACES = [
-    (("name",), 2),
-    (("list",), 3),
-    (("list", 1), 3),
-    (("table",), 8),
-    (("table", "quoted key"), 9),
-    (("table", "quoted key", "inner"), 9),
-    (("table", "absent"), 8),
-    (("rows", 0, "a"), 11),
-    (("rows", 1), 12),
-    (("rows", 1, "a"), 13),
-    (("rows", 1, "deep", "b"), 15),
-    (("last",), 16),
-    (("nowhere",), None),
-    ((), None),
-]
+from acprop.bench.documents import Mistake, Strict, load
 
 
-@pytest.mark.parametrize(("place", "line"), PLACES)
-def test_a_key_is_found_in_its_line(place, line):
-    assert line_of(TEXT, place) == line
+class Row(Strict):
+    weight: float = 1.0
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        (b'a = 1\nb = "\xff"\n', "must be in UTF-8, got another byte: line 2: .*0xff"),
-        (b"a = " + b"[" * 100_000, "must be a valid study, got .*recursion"),
-        (b"a = ", "must be a valid study, got Invalid value .at end"),
-    ],
-    ids=["bytes", "brackets", "cut off"],
-)
-def test_what_is_no_toml_is_named_by_its_file(content, why, tmp_path):
+class Table(Strict):
+    name: str = ""
+    rows: list[Row] = Field(default_factory=list)
+
+
+def read(tmp_path, text, mistakes=lambda _: ()):
     path = tmp_path / "a.toml"
-    path.write_bytes(content)
+    path.write_bytes(text)
+    return load(path, Table, name="a.toml", what="study", mistakes=mistakes)
+
+
+BAD = [
+    (b'a = "\xff"\n', "must be in UTF-8, got .*0xff"),
+    (b"a = " + b"[" * 100_000, "must be a valid study, got .*recursion"),
+    (b"a = ", "must be a valid study, got Invalid value .at end"),
+    (
+        b"[[rows]]\n[[rows]]\nwieght = 1.0",
+        r"must be a valid study, got rows\[1\].wieght: no such key; did you mean",
+    ),
+    (b"name = 1", "must be a valid study, got name: Input should be a valid string"),
+]
+
+
+@pytest.mark.parametrize(("content", "why"), BAD, ids=range(len(BAD)))
+def test_a_mistake_is_named_by_its_file_and_key(content, why, tmp_path):
     with pytest.raises(ValueError, match=f"^a.toml {why}"):
-        load(path, Strict, name="a.toml", what="study", mistakes=lambda _: ())
+        read(tmp_path, content)
+
+
+def test_mistakes_that_types_do_not_show_are_named_together(tmp_path):
+    found = [Mistake(("rows", 0), "too light"), Mistake((), "and a whole")]
+    with pytest.raises(ValueError, match=r"got rows\[0\]: too light; and a whole$"):
+        read(tmp_path, b"[[rows]]", lambda _: found)

@@ -163,18 +163,3 @@ def test_workers_do_not_outlive_a_parent_that_was_killed(tmp_path, start, until)
     until(lambda: free(folder))
     assert folder.status() == "interrupted"
     assert folder.load()["progress"]["step"] > 0
-
-
-@pytest.mark.usefixtures("mnist")
-def test_runs_pause_at_an_epoch_and_go_on_from_there(tmp_path):
-    one = replace(SPEC, epochs=3)
-    for _ in range(2):  # the second time no process is begun
-        (paused,) = execute([one], tmp_path, jobs=1, until_epoch=1)
-        assert paused.status == "interrupted"
-    folder = Store(tmp_path).folder(one)
-    first = folder.metrics()
-    assert len(first) == 1
-    (done,) = execute([one], tmp_path, jobs=1)
-    assert done.status == "done"
-    assert folder.metrics()[:1] == first
-    assert len(folder.metrics()) == 3

@@ -184,27 +184,30 @@ def test_equal_states_have_equal_digests_and_others_have_not():
     assert digest(state | {"a": tiny}) != digest(state)
 
 
-def test_paused_after_an_epoch_it_goes_on_to_the_same_bits(tmp_path):
-    """Also on a schedule that knows the whole length: the spec keeps it."""
+def test_resumed_on_a_schedule_it_goes_on_to_the_same_bits(tmp_path):
+    """A schedule knows the whole length, and a resumed run its place in it."""
     spec = replace(SPEC, schedule={"kind": "cosine", "warmup": 0.2})
     _, whole = go(tmp_path / "whole", spec)
-    for epoch in (1, 1, 3):  # the second call finds nothing to do
-        status, folder = go(tmp_path, spec, until_epoch=epoch, resume=True)
-        assert status == folder.status() == "interrupted"
-        assert [entry["epoch"] for entry in folder.metrics()][-1] == epoch
-        assert (folder.path / "checkpoint.pt").exists()
-    assert go(tmp_path, spec, until_epoch=2, resume=True)[0] == "interrupted"
-    assert len(folder.metrics()) == 3
-    status, folder = go(tmp_path, spec, until_epoch=4, resume=True)
+    go(tmp_path, spec, watcher=Stop(7))
+    status, folder = go(tmp_path, spec, resume=True)
     assert status == "done"
-    assert (
-        folder.read()["final"]["state_sha256"]
-        == (whole.read()["final"]["state_sha256"])
-    )
+    ends = [one.read()["final"]["state_sha256"] for one in (folder, whole)]
+    assert ends[0] == ends[1]
     assert timeless(folder.metrics()) == timeless(whole.metrics())
 
 
-def test_a_pause_before_the_first_epoch_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"^until_epoch must be 1 or more, got 0$"):
-        go(tmp_path, until_epoch=0)
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize("is_first", [True, False])
+def test_every_rank_collects_the_state_as_often(tmp_path, monkeypatch, is_first):
+    """A sharded state is collected by all ranks: one that is missing is waited for."""
+    collected = []
+    monkeypatch.setattr("acprop.ranks.is_first", lambda: is_first)
+
+    class Counted(Bowl):
+        def begin(self, seed, optimizer):
+            session = super().begin(seed, optimizer)
+            state = session.state_dict
+            session.state_dict = lambda: collected.append(1) or state()
+            return session
+
+    go(tmp_path, task=Counted())
+    assert len(collected) == 4 + 1  # after each epoch, and at the end

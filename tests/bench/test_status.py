@@ -1,12 +1,12 @@
-"""How far a study is, from its roster and an index that can be deleted."""
+"""How far a study is, from its list of runs and an index that can be deleted."""
 
 import json
 from dataclasses import replace
 
 import pytest
 
-from acprop.bench import index, leases, rosters
-from acprop.bench.rosters import Roster
+from acprop.bench import index, leases, run_lists
+from acprop.bench.run_lists import RunList
 from acprop.bench.spec import RunSpec
 from acprop.bench.status import status_of
 from acprop.bench.store import Store
@@ -15,7 +15,9 @@ from acprop.records import RunStatus
 SPEC = RunSpec("vision", {"dataset": "mnist"}, "acprop", {"lr": 1e-3}, 4, 0)
 SPECS = [replace(SPEC, seed=seed) for seed in range(6)]
 OTHERS = [replace(SPEC, optimizer="adam", seed=seed) for seed in range(2)]
-ROSTER = Roster("s", "smoke", "paper", 7.0, rosters.asked([*SPECS, *OTHERS, SPEC]))
+WANTED = RunList(
+    "s", "smoke", "paper", 7.0, run_lists.requested([*SPECS, *OTHERS, SPEC])
+)
 
 
 def finish(root, spec, status="done", epochs=4, message=""):
@@ -38,7 +40,7 @@ def test_every_state_is_counted_and_the_time_left_is_the_mean_of_finished_runs(
     finish(tmp_path, SPECS[2], "error", epochs=0, message="no such net")
     finish(tmp_path, SPECS[3], None, epochs=1)  # killed after one of four epochs
     with Store(tmp_path).folder(SPECS[4]).locked():
-        found = status_of(ROSTER, tmp_path)
+        found = status_of(WANTED, tmp_path)
     assert counts(found) == {
         "acprop": {
             "done": 1, "diverged": 1, "error": 1, "paused": 1, "running": 1,
@@ -56,7 +58,7 @@ def test_every_state_is_counted_and_the_time_left_is_the_mean_of_finished_runs(
 
 
 def test_before_anything_is_done_the_studys_own_estimate_counts(tmp_path):
-    found = status_of(ROSTER, tmp_path)
+    found = status_of(WANTED, tmp_path)
     assert sum(line.seconds_left for line in found.lines) == 8 * 7.0
     assert (found.share, found.workers) == (0.0, 0)
 
@@ -67,8 +69,8 @@ def test_a_run_that_is_under_way_counts_as_far_as_its_lease_says(tmp_path, monke
     folder = Store(tmp_path).folder(SPECS[1])
     monkeypatch.setattr("acprop.bench.store.RunFolder.holder", lambda _: seen)
     folder.path.mkdir()
-    roster = replace(ROSTER, runs=rosters.asked(SPECS[:2]))
-    assert status_of(roster, tmp_path).seconds_left == 4.0
+    wanted = replace(WANTED, runs=run_lists.requested(SPECS[:2]))
+    assert status_of(wanted, tmp_path).seconds_left == 4.0
 
 
 def test_the_index_can_be_deleted_damaged_or_stale(tmp_path):
@@ -102,10 +104,10 @@ def test_what_has_not_changed_is_not_read_again(tmp_path):
     assert index.read(tmp_path)[SPECS[0].id].wall_seconds == 8.0
 
 
-def test_a_roster_that_is_not_whole_is_named(tmp_path):
-    rosters.write(tmp_path, ROSTER)
-    assert rosters.read(tmp_path, "s", "smoke", "paper") == ROSTER
-    path = ROSTER.path(tmp_path)
+def test_a_list_of_runs_that_is_not_whole_is_named(tmp_path):
+    run_lists.write(tmp_path, WANTED)
+    assert run_lists.read(tmp_path, "s", "smoke", "paper") == WANTED
+    path = WANTED.path(tmp_path)
     lines = path.read_text("utf-8").splitlines(keepends=True)
     for left, why in (
         ("".join(lines[:-1]), "s-smoke-paper.jsonl must have 8 runs, got 7"),
@@ -120,5 +122,5 @@ def test_a_roster_that_is_not_whole_is_named(tmp_path):
     ):
         path.write_text(left)
         with pytest.raises(ValueError, match=f"{why}.*; delete the file, and acprop"):
-            rosters.read(tmp_path, "s", "smoke", "paper")
-    assert rosters.read(tmp_path, "s", "small", "paper") is None
+            run_lists.read(tmp_path, "s", "smoke", "paper")
+    assert run_lists.read(tmp_path, "s", "small", "paper") is None

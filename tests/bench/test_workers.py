@@ -11,50 +11,62 @@ from multiprocessing import active_children
 
 import pytest
 
-from acprop.bench.workers import spread
+from acprop.bench.workers import Pool, run_in_processes
 
 FOR_EVER = 1e6  # seconds
 
 
+def meanwhile(monkeypatch, call):
+    """Call this a few times a second while workers are waited for."""
+    wait = Pool.wait
+
+    def waiting(pool, seconds):
+        found = wait(pool, seconds)
+        call()
+        return found
+
+    monkeypatch.setattr(Pool, "wait", waiting)
+
+
 def test_every_item_is_worked_on_once():
     found = {}
-    spread(math.sqrt, [1, 4, 9], 2, lambda x, y: found.update({x: y.result()}))
+    run_in_processes(
+        math.sqrt, [1, 4, 9], 2, lambda x, y: found.update({x: y.result()})
+    )
     assert found == {1: 1, 4: 2, 9: 3}
     assert active_children() == []
 
 
 def test_nothing_to_do_starts_nothing():
-    spread(math.sqrt, [], 2, pytest.fail, meanwhile=pytest.fail)
+    run_in_processes(math.sqrt, [], 2, pytest.fail)
+    assert active_children() == []
 
 
 def test_an_error_in_a_worker_is_the_items():
     found = {}
-    spread(math.sqrt, [-1, 4], 1, lambda x, y: found.update({x: y.exception()}))
+    run_in_processes(
+        math.sqrt, [-1, 4], 1, lambda x, y: found.update({x: y.exception()})
+    )
     assert isinstance(found[-1], ValueError)
     assert found[4] is None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_workers_before_it_is_raised(number):
+def test_a_signal_ends_the_workers_before_it_is_raised(number, monkeypatch):
     """Whatever they are at: half started, or in the middle of something long."""
+    meanwhile(monkeypatch, lambda: signal.raise_signal(number))
     with pytest.raises(KeyboardInterrupt):
-        spread(
-            time.sleep,
-            [FOR_EVER] * 5,
-            2,
-            pytest.fail,
-            meanwhile=lambda: signal.raise_signal(number),
-        )
+        run_in_processes(time.sleep, [FOR_EVER] * 5, 2, pytest.fail)
     assert active_children() == []
 
 
 def test_an_error_here_ends_the_workers_too():
     with pytest.raises(ZeroDivisionError):
-        spread(time.sleep, [0, FOR_EVER], 2, lambda *_: 1 / 0)
+        run_in_processes(time.sleep, [0, FOR_EVER], 2, lambda *_: 1 / 0)
     assert active_children() == []
 
 
-def test_ctrl_c_reaches_the_workers_and_only_the_parent_answers():
+def test_ctrl_c_reaches_the_workers_and_only_the_parent_answers(monkeypatch):
     """A terminal sends it to all; a worker that is starting would die of it."""
     found, sent = {}, []
 
@@ -63,25 +75,9 @@ def test_ctrl_c_reaches_the_workers_and_only_the_parent_answers():
             os.kill(worker.pid, signal.SIGINT)
             sent.append(worker.pid)
 
-    spread(
-        math.sqrt,
-        range(20),
-        2,
-        lambda x, y: found.update({x: y.result()}),
-        meanwhile=interrupt,
+    meanwhile(monkeypatch, interrupt)
+    run_in_processes(
+        math.sqrt, range(20), 2, lambda x, y: found.update({x: y.result()})
     )
     assert found == {x: math.sqrt(x) for x in range(20)}
     assert sent
-
-
-def test_a_worker_is_prepared_before_its_first_item(tmp_path):
-    """os.chdir prepares, os.path.abspath shows it."""
-    found = []
-    spread(
-        os.path.abspath,
-        ["here"],
-        1,
-        lambda _, y: found.append(y.result()),
-        prepare=(os.chdir, tmp_path),
-    )
-    assert found == [str(tmp_path.resolve() / "here")]

@@ -60,11 +60,11 @@ MOMENTS = {
 """,
     "where it was held back": """
     import typer
-    from acprop.bench.signals import held
+    from acprop.bench.signals import signals_at_end
     app = typer.Typer()
     @app.command()
     def command():
-        with stopping.saying("stopped"), held():
+        with stopping.saying("stopped"), signals_at_end():
             interrupt()
             raise RuntimeError("a broken pool")
     app([])

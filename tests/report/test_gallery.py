@@ -8,7 +8,7 @@ from acprop.records import write
 from acprop.report.gallery import Gallery, build_gallery
 from acprop.report.studies import gather
 from acprop.reproduce.pages import build_page
-from acprop.reproduce.studies import StudyResult, keep
+from acprop.reproduce.runner import StudyResult, keep
 
 from .made_runs import run, seeds, study
 

@@ -10,8 +10,11 @@ Two runs of one spec that share all of these end in the same state; others need 
 
 import os
 import platform
+import subprocess
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from acprop import checks, native
@@ -77,3 +80,29 @@ def in_words(*those: Mapping[str, Any]) -> str:
     """Conditions, one after the other, for a person."""
     each = (", ".join(f"{name} {value}" for name, value in c.items()) for c in those)
     return "; then ".join(each)
+
+
+@cache
+def commit(package: Path = Path(__file__).parents[1]) -> str:
+    """The commit of the checkout that a package runs from, if it is one.
+
+    "-dirty" at its end: files of the package are not as the commit has them. What else
+    is changed does not count: a study that writes to results/ must not spoil the next.
+    """
+
+    def git(*words: str) -> str:
+        found = subprocess.run(
+            ["git", *words],
+            cwd=package,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+        return found.stdout.strip()
+
+    try:
+        name = git("describe", "--always", "--abbrev=12")
+        return f"{name}-dirty" if git("status", "--porcelain", ".") else name
+    except (OSError, subprocess.SubprocessError):
+        return ""

@@ -2,33 +2,32 @@
 
 What is finished is skipped, what was begun goes on, what fails is tried once more and
 then recorded. Several calls may share a store, also on several machines: what another
-works on is left to it, and taken over if the other is no more.
+works on is left to it, and taken over once the other has ended without a result.
 """
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from acprop.bench import index
 from acprop.bench.engines import Crew, End, Engine, Job, LocalEngine
-from acprop.bench.engines.work import is_as_far
 from acprop.bench.leases import Seen, Watch
-from acprop.bench.signals import held
+from acprop.bench.run_files import DamagedError
+from acprop.bench.signals import StopRequested, signals_at_end
 from acprop.bench.spec import RunSpec
-from acprop.bench.store import DamagedError, Store
-from acprop.bench.studies import PlannedRun
-from acprop.records import RunRecord, RunStatus
+from acprop.bench.store import Store
+from acprop.records import RunStatus
 
 OnProgress = Callable[
     [str, float], None
 ]  # a run's id, and the share of it that is done
-_LOOK_EVERY = 0.2  # seconds, for a signal and for what the workers say
+_LOOK_EVERY = 0.2  # seconds, for a signal and for what the workers report
 _VISIT_EVERY = 1.0  # seconds, for runs that others work on
 # How often a run is tried again. A machine may go for no fault of the run's; a run that
-# was asked to stop goes on as long as it gets farther.
+# was stopped goes on as long as it gets farther.
 _AGAIN = {"failed": 1, "killed": 1, "lost": 5}
 
 
@@ -41,20 +40,6 @@ class Outcome:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Executed:
-    """What became of a study's runs.
-
-    records     of all that ended, also by an error
-    complaints  a line for each that has no result
-    missing     those of these lines whose runs have no record
-    """
-
-    records: list[RunRecord]
-    complaints: list[str]
-    missing: list[str]
-
-
 def execute(
     specs: Iterable[RunSpec],
     root: Path,
@@ -62,8 +47,6 @@ def execute(
     engine: Engine | None = None,
     jobs: int | None = None,
     studies: Mapping[str, str] | None = None,
-    until_epoch: int | None = None,
-    time_limit: float | None = None,
     on_progress: OnProgress | None = None,
     on_end: Callable[[Outcome], None] | None = None,
 ) -> list[Outcome]:
@@ -72,8 +55,6 @@ def execute(
     Args:
         engine: where they run; by default `jobs` processes here.
         studies: for a run's id the study that it is made for, which the run notes.
-        until_epoch: where runs pause, with a checkpoint and as interrupted.
-        time_limit: seconds for each run.
     """
     store = Store(root)
     store.check()
@@ -89,32 +70,26 @@ def execute(
 
     def job(spec: RunSpec, dead: Seen | None) -> Job:
         study = (studies or {}).get(spec.id, "")
-        return Job(spec, root.absolute(), study, until_epoch, time_limit, dead=dead)
+        return Job(spec, root.absolute(), study, dead=dead)
 
-    todo = [spec for spec in unique if not _is_over(store, spec, until_epoch, note)]
+    todo = [spec for spec in unique if not _is_over(store, spec, note)]
     if todo:  # else no process is started, and the disk may be read-only
         store.prepare()
         with (
-            held(),
+            signals_at_end(),
             (engine or LocalEngine(jobs)).open(root, len(todo)) as crew,
-            held() as asked,
+            signals_at_end() as stop_requested,
         ):
-            _Driver(store, todo, crew, job, note, on_progress, until_epoch).go(asked)
-    index.read(root)  # whoever asks for the status next need not wait
+            _Driver(store, todo, crew, job, note, on_progress).go(stop_requested)
+    index.read(root)  # whoever wants the status next need not wait
     return [outcomes[spec.id] for spec in unique]
 
 
-def _is_over(
-    store: Store,
-    spec: RunSpec,
-    until_epoch: int | None,
-    note: Callable[[Outcome], None],
-) -> bool:
+def _is_over(store: Store, spec: RunSpec, note: Callable[[Outcome], None]) -> bool:
     """Is there nothing to do? Then its outcome is noted."""
-    folder = store.folder(spec)
     try:
-        status = folder.status()
-        if status is None or not is_as_far(folder, status, until_epoch):
+        status = store.folder(spec).status()
+        if status is None or not status.is_result:
             return False
         note(Outcome(spec, status))
     except DamagedError as error:  # what is left of it is for a person to look at
@@ -126,7 +101,7 @@ class _Driver:
     """Gives jobs to a crew until no run is left.
 
     waiting    runs that nobody works on
-    flying     runs that our crew has
+    running    runs that our crew has
     elsewhere  runs that others have, each with what was seen of its lease
     """
 
@@ -138,30 +113,29 @@ class _Driver:
         job: Callable[[RunSpec, Seen | None], Job],
         note: Callable[[Outcome], None],
         on_progress: OnProgress | None,
-        until_epoch: int | None,
     ) -> None:
         self.store, self.crew, self.job, self.note = store, crew, job, note
-        self.on_progress, self.until_epoch = on_progress, until_epoch
+        self.on_progress = on_progress
         self.waiting = deque(todo)
-        self.flying: dict[str, RunSpec] = {}
+        self.running: dict[str, RunSpec] = {}
         self.elsewhere: dict[str, tuple[RunSpec, Watch]] = {}
         self.dead: dict[str, Seen] = {}
         self.tries: Counter[tuple[str, str]] = Counter()
         self.shares: dict[str, float] = {}
         self.visited = 0.0
 
-    def go(self, asked: Callable[[], bool]) -> None:
+    def go(self, stop_requested: StopRequested) -> None:
         """Return when every run has an outcome; a signal raises KeyboardInterrupt."""
-        while self.waiting or self.flying or self.elsewhere:
+        while self.waiting or self.running or self.elsewhere:
             self._submit()
             found = self.crew.wait(_LOOK_EVERY)
-            if asked():  # what has ended may have died of the same signal
+            if stop_requested():  # what has ended may have died of the same signal
                 raise KeyboardInterrupt
-            for run, said in found:
-                if isinstance(said, End):
-                    self._ended(self.flying.pop(run), said)
+            for run, news in found:
+                if isinstance(news, End):
+                    self._ended(self.running.pop(run), news)
                 else:
-                    self._progress(run, said)
+                    self._progress(run, news)
             if time.monotonic() - self.visited > _VISIT_EVERY:
                 self._visit()
                 self.visited = time.monotonic()
@@ -171,14 +145,14 @@ class _Driver:
         room = self.crew.room()
         while self.waiting and len(jobs) < room:
             spec = self.waiting.popleft()
-            if _is_over(self.store, spec, self.until_epoch, self.note):
+            if _is_over(self.store, spec, self.note):
                 continue  # since we began, by another
             holder = self.store.folder(spec).holder()
             dead = self.dead.get(spec.id)
             if holder is not None and holder != dead:
                 self.elsewhere[spec.id] = spec, Watch()
                 continue
-            self.flying[spec.id] = spec
+            self.running[spec.id] = spec
             jobs.append(self.job(spec, dead))
         if jobs:
             self.crew.submit(jobs)
@@ -210,9 +184,9 @@ class _Driver:
         self.note(Outcome(spec, RunStatus.ERROR, end.message))
 
     def _visit(self) -> None:
-        """Look at what others work on: it may be done, or they may be no more."""
+        """Look at what others work on: it may be done, or they may have died."""
         for run, (spec, watch) in list(self.elsewhere.items()):
-            if _is_over(self.store, spec, self.until_epoch, self.note):
+            if _is_over(self.store, spec, self.note):
                 del self.elsewhere[run]
                 continue
             holder = self.store.folder(spec).holder()
@@ -223,39 +197,3 @@ class _Driver:
                     self.dead[run] = holder
                 del self.elsewhere[run]
                 self.waiting.append(spec)
-
-
-def collect(
-    planned: Sequence[PlannedRun],
-    outcomes: Iterable[Outcome],
-    root: Path,
-    *,
-    study: str,
-    scale: str,
-) -> Executed:
-    """What became of a study's runs. outcomes: also those of other studies."""
-    ours: dict[str, PlannedRun] = {}
-    for plan in planned:
-        ours.setdefault(plan.spec.id, plan)
-    records: dict[str, RunRecord] = {}
-    complaints = {
-        o.spec.id: f"{o.spec.optimizer} {o.spec.settings} seed {o.spec.seed}: "
-        f"{o.message or o.status.message}"
-        for o in outcomes
-        if o.spec.id in ours and not o.status.is_result
-    }
-    for run, plan in ours.items():
-        folder = Store(root).folder(plan.spec)
-        try:
-            if folder.status() in (None, RunStatus.INTERRUPTED):
-                continue
-            records[run] = folder.record(
-                study=study, scale=scale, study_settings=plan.study_settings
-            )
-        except DamagedError as error:
-            complaints[run] = str(error)
-    return Executed(
-        list(records.values()),
-        complaints=list(complaints.values()),
-        missing=[line for run, line in complaints.items() if run not in records],
-    )

@@ -13,7 +13,8 @@ from pathlib import Path
 from pydantic import ConfigDict, FiniteFloat
 
 from acprop import files
-from acprop.bench.store import DamagedError, RunFolder, Store, status_of
+from acprop.bench.run_files import DamagedError
+from acprop.bench.store import RunFolder, Store
 from acprop.plain import checked
 from acprop.records import RunStatus
 
@@ -82,7 +83,7 @@ def _row(folder: RunFolder, marks: tuple[int, ...]) -> Row:
         return Row(
             name,
             marks,
-            status_of(known),
+            RunStatus(known["status"]),
             study=known.get("study", ""),
             optimizer=known["spec"]["optimizer"],
             seed=known["spec"]["seed"],

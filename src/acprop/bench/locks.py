@@ -22,7 +22,7 @@ class RunInUseError(BlockingIOError):
 
 
 @contextmanager
-def held(folder: Path, dead: leases.Seen | None = None) -> Generator[leases.Lease]:
+def lock_run(folder: Path, dead: leases.Seen | None = None) -> Generator[leases.Lease]:
     """Hold a run's folder; the system lets go of it even if this process is killed.
 
     If a process of another machine seems to have it, watch that for a while. dead: a
@@ -90,7 +90,7 @@ def _take(folder: Path, dead: leases.Seen | None, *, has_lock: bool) -> leases.L
     seen = first
     while seen is not None and first is not None:
         if seen == dead or (has_lock and seen.is_here) or watch.is_dead(seen):
-            break  # a holder on this machine that has lost its lock is no more
+            break  # a holder on this machine that has lost its lock has ended
         if (seen.number, seen.beat) != (first.number, first.beat):
             raise _in_use(folder, f"process {seen.pid} on {seen.host}")
         time.sleep(_LOOK_EVERY)

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from acprop import files
+from acprop import checks, files
 from acprop.bench.conditions import in_words, ran_under
 from acprop.bench.locks import RunInUseError
+from acprop.bench.run_files import DamagedError
 from acprop.bench.spec import from_plain
-from acprop.bench.store import DamagedError, RunFolder, Store
+from acprop.bench.store import RunFolder, Store
 from acprop.plain import Plain
 
 
@@ -42,9 +43,11 @@ def merge(
     """Copy what `into` lacks. on_run: called for each run that was looked at."""
     for source in sources:
         if not source.is_dir():
-            raise ValueError(f"a store must be a folder of runs, got {source}")
+            raise checks.UserError(f"a store must be a folder of runs, got {source}")
         if source.resolve() == into.resolve():
-            raise ValueError(f"into must be another store than {source}, got the same")
+            raise checks.UserError(
+                f"into must be another store than {source}, got the same"
+            )
         Store(source).check()
     files.check_folder("into", into)
     target = Store(into)
@@ -137,4 +140,4 @@ def _copy(source: RunFolder, target: RunFolder) -> None:
     if source.holder() is not None:
         raise RunInUseError(f"run {source.path.name} is in use; merge again later")
     with target.locked():
-        target.unpack(source.pack())
+        target.copy_from(source)

@@ -16,11 +16,11 @@ from typing import Any, Protocol, cast
 import torch
 
 from acprop import checks, ranks
-from acprop.bench.conditions import machine
+from acprop.bench.conditions import commit, machine
 from acprop.bench.schedules import schedule
-from acprop.bench.signals import noted
+from acprop.bench.signals import StopRequested, signals_as_flag
 from acprop.bench.spec import RunSpec
-from acprop.bench.store import RunFolder, commit
+from acprop.bench.store import RunFolder
 from acprop.plain import Plain
 from acprop.records import RunStatus
 from acprop.tasks.task import HasArtifacts, OptimizerFactory, Session, Task
@@ -62,10 +62,10 @@ def run(
     optimizer: OptimizerFactory,
     *,
     resume: bool = False,
+    restart: bool = False,
     watcher: Watcher | None = None,
     checkpoint_seconds: float = 60.0,
     time_limit: float = math.inf,
-    until_epoch: int | None = None,
     device: str = "cpu",
     about: Plain | None = None,
 ) -> RunStatus:
@@ -75,19 +75,18 @@ def run(
     caller decides, with `conditions.threads`.
 
     Args:
-        until_epoch: pause after this epoch, as interrupted; a later call continues.
-            Schedules keep the length that the spec says.
+        resume: go on from the last checkpoint. restart: from the start, whatever there
+            is. With neither, a run that was begun is refused.
         device: where the task trains; run.json says it.
         about: what else run.json should say, such as where the data came from.
     """
-    if until_epoch is not None:
-        checks.whole("until_epoch", until_epoch)
     with ExitStack() as stack:
         if ranks.is_first():
             stack.enter_context(folder.locked())
-            _check_beginning(folder, resume=resume)
+            if not (resume or restart):
+                _check_beginning(folder)
         ranks.wait()
-        stopping = stack.enter_context(noted())
+        stop_requested = stack.enter_context(signals_as_flag())
         session = task.begin(spec.seed, optimizer)
         progress = _restore(folder, session, spec) if resume else Progress()
         if ranks.is_first() and progress.step:
@@ -99,9 +98,8 @@ def run(
         loop = _Loop(
             spec, folder, session, progress, watcher or Nobody(), checkpoint_seconds
         )
-        pause = spec.epochs if until_epoch is None else until_epoch
         try:
-            return loop.go(stopping, time.monotonic() + time_limit, pause)
+            return loop.go(stop_requested, time.monotonic() + time_limit)
         except Exception as error:
             if ranks.is_first():
                 with suppress(OSError):  # a full disk, or another has taken over
@@ -128,10 +126,10 @@ _ENDED = {
 }
 
 
-def _check_beginning(folder: RunFolder, *, resume: bool) -> None:
+def _check_beginning(folder: RunFolder) -> None:
     status = folder.status()
-    if status is not None and status in _ENDED and not resume:
-        raise ValueError(
+    if status is not None and status in _ENDED:
+        raise checks.UserError(
             f"run {folder.path.name} {_ENDED[status]} after {len(folder.metrics())} "
             "epochs; add --resume to continue or --restart to begin again"
         )
@@ -206,15 +204,9 @@ class _Loop:
             **spec.schedule, epochs=spec.epochs, steps_per_epoch=self.per_epoch
         )
 
-    def go(
-        self, stopping: Callable[[], bool], deadline: float, pause: int
-    ) -> RunStatus:
-        """pause: the epoch after which to stop, if it is not the last."""
+    def go(self, stop_requested: StopRequested, deadline: float) -> RunStatus:
         progress = self.progress
         saved = time.monotonic()
-        pause_step = pause * self.per_epoch
-        if pause_step <= progress.step < self.total:
-            return RunStatus.INTERRUPTED  # it is as far already, or farther
         while progress.step < self.total:
             started = time.perf_counter()
             self.session.scale_lr(self.factor(progress.step))
@@ -230,9 +222,7 @@ class _Loop:
             if at_end:
                 self._finish_epoch()
             now = time.monotonic()
-            status = self._stop(stopping, now >= deadline)
-            if progress.step >= pause_step:
-                status = RunStatus.INTERRUPTED
+            status = self._stop(stop_requested, now >= deadline)
             last = progress.step == self.total
             if (status and not last) or at_end or now - saved > self.checkpoint_seconds:
                 self._save()
@@ -243,9 +233,9 @@ class _Loop:
                 return status
         return self._end(RunStatus.DONE)
 
-    def _stop(self, stopping: Callable[[], bool], late: bool) -> RunStatus | None:
+    def _stop(self, stop_requested: StopRequested, late: bool) -> RunStatus | None:
         """All ranks agree, or one would wait for the others for ever."""
-        if ranks.any_of(stopping()):
+        if ranks.any_of(stop_requested()):
             return RunStatus.INTERRUPTED
         return RunStatus.TIMEOUT if ranks.any_of(late) else None
 
@@ -284,10 +274,11 @@ class _Loop:
         self.folder.write_metrics(self.progress.history)
 
     def _end(self, status: RunStatus, message: str = "") -> RunStatus:
+        state = self.session.state_dict()  # every rank takes part in collecting it
         if ranks.is_first():
             history = self.progress.history
             final = {**(history[-1] if history else {}), "steps": self.progress.step}
-            final["state_sha256"] = digest(self.session.state_dict())
+            final["state_sha256"] = digest(state)
             self.folder.write_metrics(history)
             self.folder.end(status, final, message)
             if status.is_result:

@@ -37,7 +37,7 @@ def schedule(
     make, allowed = _KINDS[kind]
     for name in settings:
         if name not in allowed:
-            raise ValueError(
+            raise checks.UserError(
                 f"settings of {kind} must be among {', '.join(allowed) or 'none'}, "
                 f"got {name}"
             )
@@ -53,15 +53,19 @@ def _step(
 ) -> Factor:
     checks.between("by", by)
     if isinstance(at, str) or not isinstance(at, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"at must be a list of epochs, got {at!r}")
+        raise checks.UserTypeError(f"at must be a list of epochs, got {at!r}")
     if not at:
-        raise ValueError("at must name at least one epoch, got none; else use constant")
+        raise checks.UserError(
+            "at must name at least one epoch, got none; else use constant"
+        )
     for epoch in at:
         checks.number("at", epoch)
         if not 0 < epoch < epochs:
-            raise ValueError(f"at must be between 0 and epochs = {epochs}, got {epoch}")
+            raise checks.UserError(
+                f"at must be between 0 and epochs = {epochs}, got {epoch}"
+            )
     if list(at) != sorted(set(at)):
-        raise ValueError(f"at must ascend, got {list(at)}")
+        raise checks.UserError(f"at must ascend, got {list(at)}")
     # The first step that begins at or after that epoch; rounded first, because
     # 2.2 epochs of 10 steps are 22.000000000000004 steps.
     drops = [math.ceil(round(epoch * steps_per_epoch, 6)) for epoch in at]

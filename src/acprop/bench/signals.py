@@ -11,13 +11,13 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-Asked = Callable[[], bool]  # has a signal come?
+StopRequested = Callable[[], bool]  # has a signal come?
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def noted() -> Generator[Asked]:
-    """Turn the signals into a flag; whoever asks decides what follows."""
+def signals_as_flag() -> Generator[StopRequested]:
+    """Turn the signals into a flag; whoever looks at it decides what follows."""
     flag = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield flag.is_set
@@ -36,15 +36,15 @@ def noted() -> Generator[Asked]:
 
 
 @contextmanager
-def held() -> Generator[Asked]:
-    """As `noted`; at the end a signal that came is raised as KeyboardInterrupt.
+def signals_at_end() -> Generator[StopRequested]:
+    """As `signals_as_flag`; a signal that came is a KeyboardInterrupt at the end.
 
     It replaces any other error: what failed after the signal failed because of it.
     """
-    asked: Asked = bool
+    stop_requested: StopRequested = bool
     try:
-        with noted() as asked:
-            yield asked
+        with signals_as_flag() as stop_requested:
+            yield stop_requested
     finally:
-        if asked():  # only now: until the old handlers are back, another may come
+        if stop_requested():  # only now: until the old handlers are back, more may come
             raise KeyboardInterrupt

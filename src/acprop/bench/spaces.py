@@ -116,7 +116,7 @@ class Spaces:
             and all(known.get(k) == v for k, v in space.variant.items())
         ]
         if not fit:
-            raise ValueError(
+            raise checks.UserError(
                 f"optimizer must have a space in {self.name}.toml, got {optimizer} "
                 f"{dict(settings)}; add one there"
             )

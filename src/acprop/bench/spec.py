@@ -52,7 +52,7 @@ class RunSpec:
         try:
             return canonical(self.plain())
         except (TypeError, ValueError, OverflowError) as error:
-            raise ValueError(
+            raise checks.UserError(
                 f"settings must be finite JSON values, got {self.settings} and "
                 f"{self.task_settings}; {error}"
             ) from error

@@ -14,7 +14,7 @@ from statistics import fmean
 
 from acprop.bench import index
 from acprop.bench.index import Row
-from acprop.bench.rosters import Asked, Roster
+from acprop.bench.run_lists import RequestedRun, RunList
 from acprop.bench.store import RunFolder
 
 STATES = ("done", "diverged", "error", "timeout", "paused", "running", "waiting")
@@ -63,27 +63,27 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    asked: Asked
+    wanted: RequestedRun
     state: str
     share: float  # of its work that is done
 
 
-def status_of(roster: Roster, root: Path) -> Status:
-    """Look at every run that the study has asked for."""
+def status_of(wanted: RunList, root: Path) -> Status:
+    """Look at every run that the study has requested."""
     rows = index.read(root)
-    runs = [_look(asked, rows.get(asked.run), root) for asked in roster.runs]
-    seconds = _seconds(runs, rows, roster.seconds)
+    runs = [_look(one, rows.get(one.run), root) for one in wanted.runs]
+    seconds = _seconds(runs, rows, wanted.seconds)
     lines = tuple(
-        _line(optimizer, [r for r in runs if r.asked.optimizer == optimizer], seconds)
-        for optimizer in dict.fromkeys(run.asked.optimizer for run in runs)
+        _line(optimizer, [r for r in runs if r.wanted.optimizer == optimizer], seconds)
+        for optimizer in dict.fromkeys(run.wanted.optimizer for run in runs)
     )
     workers = sum(run.state == "running" for run in runs)
     left = sum(line.seconds_left for line in lines)
-    total = sum(seconds[run.asked.optimizer] for run in runs)
+    total = sum(seconds[run.wanted.optimizer] for run in runs)
     return Status(
-        roster.study,
-        roster.scale,
-        roster.ruleset,
+        wanted.study,
+        wanted.scale,
+        wanted.ruleset,
         lines,
         share=1 - left / total if total else float(not left),
         workers=workers,
@@ -92,17 +92,17 @@ def status_of(roster: Roster, root: Path) -> Status:
     )
 
 
-def _look(asked: Asked, row: Row | None, root: Path) -> _Run:
+def _look(wanted: RequestedRun, row: Row | None, root: Path) -> _Run:
     if row is not None and row.is_result:
-        return _Run(asked, row.status, 1.0)
-    done = row.epochs / asked.epochs if row is not None else 0.0
-    folder = RunFolder(root / asked.run)
+        return _Run(wanted, row.status, 1.0)
+    done = row.epochs / wanted.epochs if row is not None else 0.0
+    folder = RunFolder(root / wanted.run)
     holder = folder.holder() if folder.path.exists() else None
     if holder is not None:
-        return _Run(asked, "running", max(done, holder.share))
+        return _Run(wanted, "running", max(done, holder.share))
     if row is None:
-        return _Run(asked, "waiting", 0.0)
-    return _Run(asked, "paused" if row.status == "interrupted" else row.status, done)
+        return _Run(wanted, "waiting", 0.0)
+    return _Run(wanted, "paused" if row.status == "interrupted" else row.status, done)
 
 
 def _seconds(
@@ -111,9 +111,9 @@ def _seconds(
     """What one run of each optimizer takes."""
     taken: dict[str, list[float]] = {}
     for run in runs:
-        known = taken.setdefault(run.asked.optimizer, [])
+        known = taken.setdefault(run.wanted.optimizer, [])
         if run.state == "done":
-            known.append(rows[run.asked.run].wall_seconds)
+            known.append(rows[run.wanted.run].wall_seconds)
     everything = [seconds for known in taken.values() for seconds in known]
     mean = fmean(everything) if everything else guess
     return {name: fmean(known) if known else mean for name, known in taken.items()}
@@ -125,9 +125,9 @@ def _line(optimizer: str, runs: list[_Run], seconds: Mapping[str, float]) -> Lin
 
 
 def _troubles(runs: Iterable[_Run], rows: Mapping[str, Row]) -> tuple[str, ...]:
-    said = Counter(
+    messages = Counter(
         f"{run.state}: {row.damage or row.message}"
         for run in runs
-        if run.state in ("error", "timeout") and (row := rows.get(run.asked.run))
+        if run.state in ("error", "timeout") and (row := rows.get(run.wanted.run))
     )
-    return tuple(f"{n} × {words}" for words, n in said.items())
+    return tuple(f"{n} × {words}" for words, n in messages.items())

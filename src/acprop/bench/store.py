@@ -10,70 +10,27 @@ runs/<id>/lock, lease.1   held by the process that works on it
 index/                    derived from the runs; can be deleted
 """
 
-import io
 import json
 import logging
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from functools import cache
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import ConfigDict, FiniteFloat
-
-from acprop import files
-from acprop.bench import leases, locks
-from acprop.bench.conditions import conditions, in_words, machine, ran_under
+from acprop import checks, files
+from acprop.bench import checkpoints, leases, locks, run_files
+from acprop.bench.conditions import commit, conditions, in_words, machine, ran_under
 from acprop.bench.spec import RunSpec, from_plain
-from acprop.plain import Plain, checked, jsonable, to_line
+from acprop.plain import Plain, jsonable, to_line
 from acprop.records import Ruleset, RunRecord, RunStatus
 
-VERSION = 2  # 1 had no leases and no store.json
+VERSION = 2
 _RUN = re.compile(r"[0-9a-f]{16}")
-CHECKPOINT, OLDER = "checkpoint.pt", "checkpoint.older.pt"
-_FILES = ("run.json", "metrics.jsonl", CHECKPOINT, OLDER)
+_FILES = ("metrics.jsonl", *checkpoints.NAMES, "run.json")
 _log = logging.getLogger(__name__)
-
-
-class DamagedError(ValueError):
-    """A file of a run is not what was written; nothing was changed."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """Who worked on a run. under: which conditions, if they were noted."""
-
-    __pydantic_config__ = ConfigDict(strict=True)
-    under: Plain = field(default_factory=dict[str, Any])
-
-
-@dataclass(frozen=True, slots=True)
-class _RunFile:
-    """What run.json must say; it may say more."""
-
-    __pydantic_config__ = ConfigDict(strict=True)
-    spec: RunSpec
-    status: RunStatus | Literal["running"]
-    study: str = ""
-    commit: str = ""
-    message: str = ""
-    machine: Plain = field(default_factory=dict[str, Any])
-    data: Plain = field(default_factory=dict[str, Any])
-    final: Plain = field(default_factory=dict[str, Any])
-    attempts: list[_Attempt] = field(default_factory=list[_Attempt])
-
-
-@dataclass(frozen=True, slots=True)
-class _Epoch:
-    """What a line of metrics.jsonl must say; it may say more."""
-
-    __pydantic_config__ = ConfigDict(strict=True)
-    wall_seconds: FiniteFloat | None = None
 
 
 class Store:
@@ -85,9 +42,11 @@ class Store:
     def check(self) -> None:
         """Refuse a store that a newer acprop wrote."""
         mark = self.root / "store.json"
-        version = _read(mark, Plain).get("version") if mark.exists() else 1
+        if not mark.exists():
+            return
+        version = run_files.read(mark, Plain).get("version")
         if not isinstance(version, int) or version > VERSION:
-            raise ValueError(
+            raise checks.UserError(
                 f"the store {self.root} must be of version {VERSION} or older, got "
                 f"{version}; a newer acprop wrote it: update acprop, or give another "
                 "folder"
@@ -96,9 +55,8 @@ class Store:
     def prepare(self) -> None:
         """Make it a store of this version, before anything is written to it."""
         self.check()
-        mark = self.root / "store.json"
-        if not mark.exists() or _read(mark, Plain)["version"] < VERSION:
-            files.write(mark, to_line({"version": VERSION}) + "\n")
+        if not (self.root / "store.json").exists():
+            files.write(self.root / "store.json", to_line({"version": VERSION}) + "\n")
 
     def folder(self, spec: RunSpec, *, dead: leases.Seen | None = None) -> "RunFolder":
         """Where this run lives; nothing is written yet.
@@ -131,7 +89,7 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Generator[None]:
         """Hold the run; RunInUseError if another process does."""
-        with locks.held(self.path, self._dead) as self._lease:
+        with locks.lock_run(self.path, self._dead) as self._lease:
             try:
                 for part in self.path.glob(files.PARTS):  # of a killed process
                     part.unlink(missing_ok=True)
@@ -191,12 +149,12 @@ class RunFolder:
 
     def read(self) -> Plain:
         """What run.json says."""
-        return _read(self.path / "run.json", _RunFile)
+        return run_files.read(self.path / "run.json", run_files.RunFile)
 
     def status(self) -> RunStatus | None:
         """How the run ended, or None if it was never begun."""
         try:
-            return status_of(self.read())
+            return RunStatus(self.read()["status"])
         except FileNotFoundError:
             return None
 
@@ -211,7 +169,7 @@ class RunFolder:
         path = self.path / "metrics.jsonl"
         lines = path.read_bytes().splitlines() if path.exists() else []
         return [
-            _checked(f"{path}, line {number}", _Epoch, line)
+            run_files.read_text(f"{path}, line {number}", run_files.Epoch, line)
             for number, line in enumerate(lines, 1)
         ]
 
@@ -227,17 +185,8 @@ class RunFolder:
 
     def save(self, state: Plain) -> None:
         """Write a checkpoint; the last one is kept, unless it was damaged."""
-        import torch
-
         self._check()
-        content = io.BytesIO()
-        torch.save(state, content)
-        content.write(files.seal(content.getbuffer()))
-        self._write_checkpoint(content.getbuffer())
-
-    def _write_checkpoint(self, content: bytes | memoryview) -> None:
-        older = None if self._passed_over else self.path / OLDER
-        files.write(self.path / CHECKPOINT, content, older=older)
+        checkpoints.save(self.path, state, keep_last=not self._passed_over)
         self._passed_over = []
 
     def load(self, check: Callable[[Plain], object] = bool) -> Plain | None:
@@ -245,32 +194,8 @@ class RunFolder:
 
         check: raises a ValueError about one that cannot be of this run.
         """
-        self._passed_over = []
-        there = [n for n in (CHECKPOINT, OLDER) if (self.path / n).exists()]
-        for name in there:
-            try:
-                saved = _read_checkpoint(self.path / name)
-                check(saved)
-            except ValueError as error:
-                self._passed_over.append(
-                    f"{self.path / name} must be a whole checkpoint of this run, got "
-                    f"{error}"
-                )
-                continue
-            if name == OLDER:
-                why = self._passed_over or [f"{self.path / CHECKPOINT} is not there"]
-                _log.warning(
-                    "run %s goes on from the checkpoint before its last: %s",
-                    self.path.name,
-                    why[0],
-                )
-            return saved
-        if there:
-            raise DamagedError(
-                f"{'; '.join(self._passed_over)}; delete {' and '.join(there)}, and "
-                "the run begins again"
-            )
-        return None
+        saved, self._passed_over = checkpoints.load(self.path, check)
+        return saved
 
     def forget(self) -> None:
         """Remove everything, so that the run can begin again."""
@@ -280,31 +205,18 @@ class RunFolder:
 
     def drop_checkpoint(self) -> None:
         """A finished run is not resumed."""
-        for name in (CHECKPOINT, OLDER):
+        for name in checkpoints.NAMES:
             (self.path / name).unlink(missing_ok=True)
 
-    def pack(self, *, artifacts: bool = True) -> dict[str, bytes]:
-        """All that is worth sending to another disk, by name."""
-        names = [*_FILES]
-        if artifacts:
-            names += [f"artifacts/{name}" for name in self.artifacts()]
-        contents: dict[str, bytes] = {}
-        for name in names:
-            with suppress(FileNotFoundError):  # it may go while we look
-                contents[name] = (self.path / name).read_bytes()
-        return contents
-
-    def unpack(self, contents: Mapping[str, bytes]) -> None:
-        """Write what another disk has sent.
+    def copy_from(self, source: "RunFolder") -> None:
+        """Take another store's files of this run.
 
         run.json comes last: before it is there, the run has not ended.
         """
-        self._check()
-        for name in sorted(contents, key="run.json".__eq__):
-            if name == CHECKPOINT and OLDER not in contents:
-                self._write_checkpoint(contents[name])
-            else:
-                files.write(self.path / name, contents[name])
+        artifacts = [f"artifacts/{name}" for name in source.artifacts()]
+        for name in (*artifacts, *_FILES):
+            if (source.path / name).exists():
+                files.write(self.path / name, (source.path / name).read_bytes())
         status = self.status()
         if status is not None and status.is_result:
             self.drop_checkpoint()
@@ -334,7 +246,7 @@ class RunFolder:
             seed=spec.seed,
             scale=scale,
             spec=spec.plain(),
-            status=status_of(known),
+            status=RunStatus(known["status"]),
             history=history,
             final=known.get("final", {}),
             wall_seconds=sum(
@@ -359,79 +271,6 @@ class RunFolder:
         files.write(self.path / "run.json", text)
 
 
-def _read(path: Path, kind: type) -> Plain:
-    return _checked(str(path), kind, path.read_bytes())
-
-
-def _checked(place: str, kind: type, text: bytes) -> Plain:
-    """The plain values of a text that is of this kind."""
-    try:
-        checked(kind, text)
-        return checked(Plain, text)
-    except ValueError as error:
-        raise DamagedError(
-            f"{place}: {error}; move the folder away and run it again"
-        ) from error
-
-
-def _read_checkpoint(path: Path) -> Plain:
-    """ValueError if it is damaged: what there is instead, in words.
-
-    Not in torch's: it advises to switch its protection off.
-    """
-    import torch
-
-    try:
-        content, words = files.read_sealed(path), ""
-    except files.UnsealedError:  # of an acprop before SHA-256s, or cut short
-        content, words = path.read_bytes(), "%s has no SHA-256: taken without a check"
-    except ValueError:
-        raise ValueError("another SHA-256 than its own") from None
-    try:
-        saved = torch.load(io.BytesIO(content), "cpu", weights_only=True)
-    except Exception:  # torch raises whatever its parsers raise
-        saved = None
-    if not isinstance(saved, dict):
-        raise ValueError(
-            f"{len(content)} bytes that are no table of tensors and plain values"
-        )
-    if words:
-        _log.warning(words, path)
-    return saved  # pyright: ignore[reportUnknownVariableType]
-
-
 def _attempt(step: int) -> Plain:
     """Who goes on from where."""
     return {"host": leases.host(), "pid": os.getpid(), "from_step": step}
-
-
-def status_of(known: Plain) -> RunStatus:
-    """What run.json says; the first edition wrote "running" at the beginning."""
-    said = known["status"]
-    return RunStatus.INTERRUPTED if said == "running" else RunStatus(said)
-
-
-@cache
-def commit(package: Path = Path(__file__).parents[1]) -> str:
-    """The commit of the checkout that a package runs from, if it is one.
-
-    "-dirty" at its end: files of the package are not as the commit has them. What else
-    is changed does not count: a study that writes to results/ must not spoil the next.
-    """
-
-    def git(*words: str) -> str:
-        found = subprocess.run(
-            ["git", *words],
-            cwd=package,
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
-        return found.stdout.strip()
-
-    try:
-        name = git("describe", "--always", "--abbrev=12")
-        return f"{name}-dirty" if git("status", "--porcelain", ".") else name
-    except (OSError, subprocess.SubprocessError):
-        return ""

@@ -278,7 +278,7 @@ def study_folder(root: Path | None = None) -> StudyFolder:
     for place in places:
         if place.is_dir() and StudyFolder(place).names():
             return StudyFolder(place)
-    raise ValueError(
+    raise checks.UserError(
         f"studies must be a folder of TOML files, got {told or 'none around here'}; "
         "run inside a checkout of acprop or set ACPROP_STUDIES"
     )

@@ -24,7 +24,7 @@ TASKS = {
 
 
 class TaskSettings(Protocol):
-    """What is asked of every domain's settings. dataset: the set to be fetched."""
+    """What every domain's settings have. dataset: the set to be fetched."""
 
     @property
     def dataset(self) -> str | None: ...
@@ -71,7 +71,7 @@ def dataset_of(spec: RunSpec) -> str | None:
 
 
 def _kind(name: str) -> _Kind:
-    """A domain's module is loaded when it is asked for, with all that it imports."""
+    """A domain's module is loaded when it is needed, with all that it imports."""
     module = import_module(f"acprop.tasks.{checks.one_of('task', name, TASKS)}")
     return _Kind(module.settings, getattr(module, TASKS[name]))
 

@@ -21,13 +21,12 @@ from multiprocessing.context import SpawnProcess
 from types import TracebackType
 from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
 
-from acprop.bench.signals import held
+from acprop.bench.signals import signals_at_end
 
 A = TypeVar("A")
 B = TypeVar("B")
-Prepare = tuple[Callable[..., None], *tuple[Any, ...]]  # a function and its arguments
 
-_LOOK_EVERY = 0.2  # seconds, for a signal and for what the workers say
+_LOOK_EVERY = 0.2  # seconds, for a signal and for what the workers report
 _ASK_EVERY = 0.5  # seconds
 _to_parent: Connection | None = None  # of a worker
 
@@ -44,8 +43,8 @@ class WorkerDiedError(RuntimeError):
         super().__init__(words)
 
 
-class Told(NamedTuple):
-    """What a worker has said about its item before it was done."""
+class Progress(NamedTuple):
+    """What a worker reports about its item before it is done."""
 
     value: Any
 
@@ -58,20 +57,14 @@ class _Worker(Generic[A]):
 
 
 class Pool(Generic[A, B]):
-    """Processes that call `work`; closed, it has none left.
+    """Processes that call `work`; closed, it has none left."""
 
-    Args:
-        prepare: called in each worker before its first item.
-    """
-
-    def __init__(
-        self, work: Callable[[A], B], size: int, prepare: Prepare | None = None
-    ) -> None:
+    def __init__(self, work: Callable[[A], B], size: int) -> None:
         # spawn: the native sweep and torch have threads, which a fork would lose
         self._context = get_context("spawn")
-        self._work, self._size, self._prepare = work, size, prepare
+        self._work, self._size = work, size
         self._workers: list[_Worker[A]] = []
-        # Nobody writes to it. It ends when we close it, or when we are no more.
+        # Nobody writes to it. It ends when we close it, or when this process ends.
         self._lifeline, self._end = self._context.Pipe(duplex=False)
 
     @property
@@ -92,26 +85,26 @@ class Pool(Generic[A, B]):
         with suppress(OSError):  # it was killed while it waited: `wait` will notice
             worker.pipe.send(item)
 
-    def wait(self, seconds: float) -> list[tuple[A, Told | Future[B]]]:
-        """What was said, and what is done, as soon as there is any of it."""
+    def wait(self, seconds: float) -> list[tuple[A, Progress | Future[B]]]:
+        """What was reported, and what is done, as soon as there is any of it."""
         busy = {worker.pipe: worker for worker in self._workers if worker.items}
         if not busy:
             time.sleep(seconds)
             return []
-        found: list[tuple[A, Told | Future[B]]] = []
+        found: list[tuple[A, Progress | Future[B]]] = []
         for pipe in wait(list(busy), seconds):
-            self._hear(busy[cast("Connection[Any, Any]", pipe)], found)
+            self._receive(busy[cast("Connection[Any, Any]", pipe)], found)
         return found
 
-    def _hear(
-        self, worker: _Worker[A], found: list[tuple[A, Told | Future[B]]]
+    def _receive(
+        self, worker: _Worker[A], found: list[tuple[A, Progress | Future[B]]]
     ) -> None:
         (item,) = worker.items
         try:
             while worker.items and worker.pipe.poll():
                 kind, value = worker.pipe.recv()
-                if kind == "told":
-                    found.append((item, Told(value)))
+                if kind == "progress":
+                    found.append((item, Progress(value)))
                 else:
                     worker.items.clear()
                     found.append((item, _future(kind, value)))
@@ -123,14 +116,14 @@ class Pool(Generic[A, B]):
             found.append((item, _future("error", error)))
 
     def _start(self) -> _Worker[A]:
-        """Start a worker deaf to Ctrl-C, which a terminal sends to it as well.
+        """Start a worker that ignores Ctrl-C, which a terminal sends to it as well.
 
         One that is not ready yet would die of it with a traceback. The signal is not
-        lost to us: it waits until we hear again.
+        lost: it is delivered to us when the mask is lifted.
         """
         ours, theirs = self._context.Pipe()
         process = self._context.Process(
-            target=_serve, args=(theirs, self._lifeline, self._work, self._prepare)
+            target=_serve, args=(theirs, self._lifeline, self._work)
         )
         old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
@@ -163,45 +156,36 @@ class Pool(Generic[A, B]):
         self._lifeline.close()
 
 
-def spread(
+def run_in_processes(
     work: Callable[[A], B],
     items: Sequence[A],
     jobs: int,
     ended: Callable[[A, Future[B]], None],
-    *,
-    prepare: Prepare | None = None,
-    meanwhile: Callable[[], None] | None = None,
 ) -> None:
     """Work on every item in some process, and call `ended` as each is done.
 
     A signal raises KeyboardInterrupt, but not before all workers are gone.
-
-    Args:
-        prepare: called in each worker before its first item.
-        meanwhile: called here a few times a second.
     """
     if not items:
         return
     waiting = deque(items)
-    with held() as asked, Pool(work, jobs, prepare) as pool:
+    with signals_at_end() as stop_requested, Pool(work, jobs) as pool:
         while waiting or pool.n_busy:
             while waiting and pool.room:
                 pool.submit(waiting.popleft())
             found = pool.wait(_LOOK_EVERY)
-            if meanwhile is not None:
-                meanwhile()
-            if asked():  # what is done may have died of the same signal
+            if stop_requested():  # what is done may have died of the same signal
                 raise KeyboardInterrupt
             for item, end in found:
                 if isinstance(end, Future):
                     ended(item, end)
 
 
-def tell(value: Any) -> None:
-    """In a worker: say something about its item to whoever waits for it."""
+def report_progress(value: Any) -> None:
+    """In a worker: how far its item is, for whoever waits for it."""
     if _to_parent is not None:
         with suppress(OSError):  # nobody listens any more
-            _to_parent.send(("told", value))
+            _to_parent.send(("progress", value))
 
 
 def _future(kind: str, value: Any) -> Future[Any]:
@@ -217,7 +201,6 @@ def _serve(
     pipe: "Connection[Any, Any]",
     lifeline: "Connection[Any, Any]",
     work: Callable[[Any], Any],
-    prepare: Prepare | None,
 ) -> None:
     """In a worker: one item after another, until there is nobody to ask for one.
 
@@ -228,9 +211,6 @@ def _serve(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_leave_after, args=(lifeline,), daemon=True).start()
-    if prepare is not None:
-        function, *arguments = prepare
-        function(*arguments)
     with suppress(EOFError, OSError):
         while True:
             _answer(pipe, work, pipe.recv())

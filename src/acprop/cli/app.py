@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 import acprop
+from acprop.checks import UserError
 from acprop.cli import bench, data, doctor, lab, report, reproduce
 
 app = typer.Typer(
@@ -48,7 +49,10 @@ def _missing(error: ImportError) -> str | None:
 
 
 def run() -> None:
-    """Run a command; a mistake in its input is one line and exit code 2."""
+    """Run a command; a mistake in its input is one line and exit code 2.
+
+    Any other error is a defect of ours: its traceback, and exit code 1.
+    """
     try:
         app()
     except BrokenPipeError:  # `acprop … | head`
@@ -63,8 +67,6 @@ def run() -> None:
         advice = f"run pip install 'acprop[{extra}]' ({missing} is missing)"
         typer.echo(f"error: this command needs more packages; {advice}", err=True)
         sys.exit(1)
-    except (ValueError, TypeError, OSError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and type(error).__name__ != "DataError":
-            raise  # not a mistake of the user's
+    except (UserError, OSError) as error:  # OSError: what the system refuses
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)

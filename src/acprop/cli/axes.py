@@ -14,7 +14,7 @@ def numbers(name: str, text: str) -> tuple[float, ...]:
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            raise ValueError(
+            raise checks.UserError(
                 f"{name} must be numbers with commas between them, got {item!r}"
             )
         out.append(value)
@@ -26,7 +26,7 @@ def whole(name: str, text: str) -> tuple[int, ...]:
     out: list[int] = []
     for item in words(name, text):
         if not item.lstrip("+-").isdecimal():
-            raise ValueError(
+            raise checks.UserError(
                 f"{name} must be whole numbers with commas between them, got {item!r}"
             )
         out.append(int(item))
@@ -37,9 +37,11 @@ def words(name: str, text: str) -> tuple[str, ...]:
     """Parse "acprop,adam"; nothing empty, nothing twice."""
     items = tuple(item.strip() for item in text.split(","))
     if not all(items):
-        raise ValueError(f"{name} must be a list with commas between, got {text!r}")
+        raise checks.UserError(
+            f"{name} must be a list with commas between, got {text!r}"
+        )
     if len(set(items)) < len(items):
-        raise ValueError(f"{name} must not repeat a value, got {text!r}")
+        raise checks.UserError(f"{name} must not repeat a value, got {text!r}")
     return items
 
 

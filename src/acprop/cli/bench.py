@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from acprop.cli import engines, show, stopping, store
+from acprop.checks import UserError
+from acprop.cli import options, show, stopping, store
 from acprop.records import RunStatus, to_json
 
 if TYPE_CHECKING:
+    from acprop.bench.engines import Engine
+    from acprop.reproduce.rulesets import Ruleset
     from acprop.reproduce.runs import RunResult
 
 app = typer.Typer(
@@ -48,7 +51,7 @@ def run(
         bool, typer.Option("--restart", help="begin again from the start")
     ] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or mps")] = "cpu",
-    threads: engines.Threads = 1,
+    threads: options.Threads = 1,
     time_limit: Annotated[float | None, typer.Option(help="in seconds")] = None,
     checkpoint_seconds: Annotated[float, typer.Option()] = 60.0,
     tensorboard: Annotated[
@@ -58,7 +61,7 @@ def run(
 ) -> None:
     """One run; `torchrun … -m acprop bench run …` makes it data-parallel."""
     from acprop import ranks
-    from acprop.reproduce.runs import RunRequest, train
+    from acprop.reproduce.runs import RunRequest, run_one
 
     settings = parsed("--set", setting)
     if lr is not None:
@@ -80,12 +83,12 @@ def run(
         tensorboard=tensorboard,
         quiet=json,
     )
-    code = _tell(train(request), json=json)
+    code = _show_end(run_one(request), json=json)
     ranks.leave(code)
     raise typer.Exit(code)
 
 
-def _tell(result: "RunResult", *, json: bool) -> int:
+def _show_end(result: "RunResult", *, json: bool) -> int:
     """Print how the run ended; the exit code."""
     if result.status is RunStatus.INTERRUPTED:
         typer.echo(
@@ -107,7 +110,7 @@ def parsed(option: str, items: list[str] | None) -> dict[str, Any]:
     for item in items or []:
         name, sign, text = item.partition("=")
         if not (name and sign and text):
-            raise ValueError(f"{option} must be NAME=VALUE, got {item!r}")
+            raise UserError(f"{option} must be NAME=VALUE, got {item!r}")
         try:
             out[name] = json_module.loads(text)
         except json_module.JSONDecodeError:
@@ -116,101 +119,54 @@ def parsed(option: str, items: list[str] | None) -> dict[str, Any]:
 
 
 @app.command()
+@stopping.saying("stopped; run it again and it continues where it was")
+@options.takes("ruleset", options.ruleset)
+@options.takes("engine", options.engine)
 def study(
     name: StudyName,
+    ruleset: "Ruleset",
+    engine: "Engine",
     scale: ScaleName = "smoke",
     runs: Runs = RUNS,
-    jobs: Annotated[int | None, typer.Option(help="default: one for each core")] = None,
-    ruleset: Annotated[
-        str, typer.Option(help="who chooses settings: default, paper or tuned")
-    ] = "paper",
-    trials: Annotated[
-        int | None, typer.Option(help="of each optimizer; default: the scale's")
-    ] = None,
-    space: Annotated[
-        str | None, typer.Option(help="of studies/spaces; default: the scale's")
-    ] = None,
-    search: Annotated[str, typer.Option(help="sobol or tpe")] = "sobol",
-    storage: Annotated[
-        str | None, typer.Option(help="url of tpe's database; default: a journal")
-    ] = None,
-    budget: Annotated[
-        str | None, typer.Option(help="30min, spent by halving; sobol only")
-    ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="print the plan and run nothing")
+        bool, typer.Option("--dry-run", help="print the runs and minutes, run nothing")
     ] = False,
-    threads: engines.Threads = 1,
-    executor: engines.Executor = "local",
-    address: engines.Address = None,
-    cpus: engines.Cpus = None,
-    gpus: engines.Gpus = None,
-    send_back: engines.SendBack = False,
-    partition: engines.Partition = None,
-    minutes: engines.Minutes = None,
-    sbatch: engines.Sbatch = None,
     out: Annotated[
         Path | None, typer.Option(help="also write the records to this file")
     ] = None,
     json: Json = False,
 ) -> None:
     """All runs of a study; what is done already is not done again."""
-    with stopping.saying("stopped; run it again and it continues where it was"):
-        from acprop.bench.studies import study_folder
-        from acprop.report.statistics import unclean
-        from acprop.reproduce.contest import rules_of
-        from acprop.reproduce.plans import plan_of
-        from acprop.reproduce.rulesets import run_by
-        from acprop.reproduce.studies import keep
+    from acprop.bench.studies import study_folder
+    from acprop.progress import Bar
+    from acprop.report.statistics import unclean
+    from acprop.reproduce import runner
 
-        engine = engines.engine(
-            executor,
-            jobs=jobs,
-            threads=threads,
-            address=address,
-            cpus=cpus,
-            gpus=gpus,
-            send_back=send_back,
-            partition=partition,
-            minutes=minutes,
-            sbatch=sbatch,
+    found = study_folder().study(name)
+    if dry_run:
+        show.stages(runner.stages(found, ruleset, scale=scale, runs=runs), json=json)
+        return
+    with Bar(name, runner.cost([found], ruleset, scale), quiet=json) as bar:
+        (result,) = runner.run(
+            [found], ruleset, engine, scale=scale, runs=runs, bar=bar
         )
-        rules = rules_of(
-            ruleset,
-            search=search,
-            storage=storage,
-            trials=trials,
-            space=space,
-            budget=budget,
-        )
-        found = study_folder().study(name)
-        if dry_run:
-            show.plan(plan_of(found, scale, rules, runs, jobs), json=json)
-            return
-        if sbatch is not None:
-            engines.write_script(engine, runs, len(found.planned(scale)), sbatch)
-            typer.echo(f"written to {sbatch}; nothing was run")
-            return
-        result = run_by(rules, found, scale, runs, jobs=jobs, engine=engine, quiet=json)
-        if out is not None:
-            keep(result, runs, out)
-            note = unclean(result.runs)
-            if note:
-                typer.echo(
-                    f"{out}: {note} Commit, then run with other --runs", err=True
-                )
-        if json:
-            for record in result.records:
-                typer.echo(to_json(record))
-        elif ruleset != "paper":
-            show.contest(result.study, result.runs)
-        else:
-            for record in result.runs:
-                written = " ".join(f"{k}={v}" for k, v in record.study_settings.items())
-                typer.echo(f"{written}: {show.run(record)}")
-        for complaint in result.complaints:
-            typer.echo(complaint, err=True)
-        raise typer.Exit(int(bool(result.complaints)))
+    if out is not None:
+        runner.keep(result, runs, out)
+        note = unclean(result.runs)
+        if note:
+            typer.echo(f"{out}: {note} Commit, then run with other --runs", err=True)
+    if json:
+        for record in result.records:
+            typer.echo(to_json(record))
+    elif result.study.contestants:
+        show.comparison(result.study, result.runs)
+    else:
+        for record in result.runs:
+            written = " ".join(f"{k}={v}" for k, v in record.study_settings.items())
+            typer.echo(f"{written}: {show.run(record)}")
+    for complaint in result.complaints:
+        typer.echo(complaint, err=True)
+    raise typer.Exit(int(bool(result.complaints)))
 
 
 @app.command()

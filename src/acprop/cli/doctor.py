@@ -18,7 +18,6 @@ LAB = ("numpy", "scipy", "mpmath", "matplotlib", "pydantic", "rich", "typer")
 BENCH = (
     "gymnasium",
     "jinja2",
-    "optuna",
     "pillow",
     "platformdirs",
     "pooch",
@@ -54,16 +53,19 @@ def doctor(
         sign = "[green]✓[/]" if not item.remedy else "[red]✗[/]" if item.needed else "–"
         advice = f"  → {item.remedy}" if item.remedy else ""
         # Escaped: in 'acprop[lab]' the brackets are not a style of rich's.
-        said = escape(f"{item.name}: {item.found}{advice}")
-        show.console.print(f"{sign} {said}", soft_wrap=True)
+        words = escape(f"{item.name}: {item.found}{advice}")
+        show.console.print(f"{sign} {words}", soft_wrap=True)
     raise typer.Exit(int(any(item.remedy and item.needed for item in found)))
 
 
 def examine() -> Iterator[Finding]:
     """Look at everything."""
     recent = sys.version_info >= (3, 11)
-    said = sys.version.split()[0]
-    yield Finding("python", said, "" if recent else "install Python 3.11 or newer")
+    yield Finding(
+        "python",
+        sys.version.split()[0],
+        "" if recent else "install Python 3.11 or newer",
+    )
     yield Finding("cores", str(os.cpu_count()))
     yield _package("torch", "pip install torch")
     for name in LAB:
@@ -106,7 +108,7 @@ def _native() -> Finding:
 
 
 def _guarded(name: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
-    """A package may be missing: that has been said above."""
+    """A package may be missing: that stands above."""
     try:
         yield from look()
     except (ImportError, ValueError) as error:

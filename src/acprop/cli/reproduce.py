@@ -5,34 +5,39 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from acprop.cli import show, stopping
+from acprop.cli import options, show, stopping
 from acprop.cli.axes import words
 
 if TYPE_CHECKING:
+    from acprop.bench.engines import Engine
     from acprop.reproduce.job import JobResult
 
 
+@stopping.saying("stopped; run it again and it continues where it was")
+@options.takes("engine", options.engine)
 def reproduce(
-    scale: Annotated[str, typer.Option(help="smoke, small or paper")] = "smoke",
+    engine: "Engine",
+    scale: Annotated[
+        str,
+        typer.Option(help="smoke or small; paper with --only and studies that have it"),
+    ] = "smoke",
     only: Annotated[
         str | None, typer.Option(help="parts: lab, vision/mnist-mlp … with commas")
     ] = None,
     out: Annotated[Path, typer.Option(help="folder for everything")] = Path(
         "build/reproduce"
     ),
-    jobs: Annotated[int | None, typer.Option(help="default: one for each core")] = None,
 ) -> None:
     """Check every claim, draw every toy figure, run every study, write one page."""
-    with stopping.saying("stopped; run it again and it continues where it was"):
-        from acprop.reproduce import job
+    from acprop.reproduce import job
 
-        parts = words("only", only) if only is not None else ()
-        result = job.reproduce(scale, out, only=parts, jobs=jobs)
-        _tell(result)
-        raise typer.Exit(int(bool(result.defects or result.complaints)))
+    parts = words("only", only) if only is not None else ()
+    result = job.reproduce(scale, out, only=parts, engine=engine)
+    _show(result)
+    raise typer.Exit(int(bool(result.defects or result.complaints)))
 
 
-def _tell(result: "JobResult") -> None:
+def _show(result: "JobResult") -> None:
     show.summary(result.verdicts)
     for verdict in result.defects:
         show.verdict(verdict)

@@ -29,7 +29,7 @@ from acprop.report.metrics import judged_by, value_words
 if TYPE_CHECKING:
     from acprop.bench.optimizers import Row
     from acprop.bench.spaces import Space, Spaces
-    from acprop.reproduce.plans import Plan
+    from acprop.reproduce.runner import RunStage
 
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
@@ -40,7 +40,7 @@ FEW = 60  # cells that are listed one by one
 def emit(
     records: Sequence[Record], *, json: bool, plot: Path | None, title: str = ""
 ) -> None:
-    """Print records, and draw them if asked to."""
+    """Print records, and draw them if there is a path."""
     if plot is not None:
         from acprop.report.figures import draw
 
@@ -204,28 +204,20 @@ def bound(plain: dict[str, Any]) -> None:
         console.print(f"  {side:9} {plain[side]:.6g}, {word}")
 
 
-def plan(found: "Plan", *, json: bool) -> None:
-    """What would be run, and what it would cost."""
+def stages(found: "Sequence[RunStage]", *, json: bool) -> None:
+    """What would be run, and the study's own estimate of what it takes."""
     if json:
-        typer.echo(json_module.dumps(asdict(found), ensure_ascii=False))
+        for stage in found:
+            typer.echo(json_module.dumps(asdict(stage), ensure_ascii=False))
         return
-    console.print(f"{found.study}, {found.scale} scale, ruleset {found.ruleset}")
-    table = Table("stage", "runs", "done", "to epoch", "core minutes left")
-    for stage in found.stages:
-        cells = (stage.runs, stage.done, stage.epochs, f"{stage.minutes:.1f}")
-        table.add_row(stage.name, *map(str, cells))
+    table = Table("stage", "runs", "done", "core minutes left, as the study estimates")
+    for stage in found:
+        cells = (str(stage.runs), str(stage.done), f"{stage.minutes:.1f}")
+        table.add_row(stage.name, *cells)
     console.print(table)
-    console.print(
-        f"about {found.minutes:.1f} minutes with {found.jobs} jobs, "
-        f"{found.disk_bytes / 1e6:.1f} MB of disk"
-    )
-    for line in found.sources:
-        console.print(f"  time of {line}")
-    for line in found.left_out:
-        console.print(f"  left out: {line}")
 
 
-def contest(study: StudyRecord, runs: Sequence[RunRecord]) -> None:
+def comparison(study: StudyRecord, runs: Sequence[RunRecord]) -> None:
     """The tables of a study by the ruleset default or tuned."""
     from acprop.report.contests import comparison_table, detail_table, trial_table
     from acprop.report.studies import gather
@@ -235,8 +227,6 @@ def contest(study: StudyRecord, runs: Sequence[RunRecord]) -> None:
     for made in (trial_table(found), comparison_table(found), detail_table(found)):
         if made.rows:  # too wide for a terminal's table
             typer.echo(markdown(made))
-    for line in study.tuning.get("left_out", ()):
-        console.print(f"left out: {line}")
 
 
 def optimizers(rows: "Sequence[Row]", spaces: "Spaces", *, json: bool) -> None:

@@ -10,6 +10,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from acprop.cli import show, stopping
+from acprop.progress import duration
 
 if TYPE_CHECKING:
     from acprop.bench.status import Status
@@ -40,26 +41,18 @@ def _show(found: "Status") -> None:
     table = Table("optimizer", "runs", *states, "left")
     for line in found.lines:
         counts = [str(line.counts.get(state) or "") for state in states]
-        left = _duration(line.seconds_left)
+        left = duration(line.seconds_left)
         table.add_row(line.optimizer, str(line.n_runs), *counts, left)
     show.console.print(table)
     show.console.print(ProgressBar(total=1.0, completed=found.share, width=40))
     words = f"{found.total('done') + found.total('diverged')} of {found.n_runs} runs"
     if found.seconds_left:
         how = f"{found.workers} at work" if found.workers else "nothing runs now"
-        left = _duration(found.seconds_left)
+        left = duration(found.seconds_left)
         words += f", {found.share:.0%} of the work; about {left} left ({how})"
     show.console.print(words)
     for trouble in found.troubles:
         show.console.print(f"  {trouble}", markup=False)
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def collect(

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
-from acprop.bench.workers import spread
+from acprop.bench.workers import run_in_processes
 from acprop.lab.claims import CLAIMS, find, verify
 from acprop.progress import Bar
 from acprop.records import Verdict, read, write
@@ -32,7 +32,7 @@ def check_claims(
                 verdicts.append(early[wanted[len(verdicts)]])
                 on_verdict(verdicts[-1])
 
-        spread(verify, wanted, os.cpu_count() or 1, checked)
+        run_in_processes(verify, wanted, os.cpu_count() or 1, checked)
     return verdicts
 
 
@@ -49,6 +49,7 @@ def check_all(folder: JobFolder, jobs: int, bar: Bar) -> list[Verdict]:
         bar.advance(SECONDS)
 
     bar.show("claims")
-    spread(verify, unchecked(folder), jobs, checked)
+    run_in_processes(verify, unchecked(folder), jobs, checked)
+    bar.finish_part("claims")
     stored = [next(read(folder.verdict(name))) for name in CLAIMS]
     return [verdict for verdict in stored if isinstance(verdict, Verdict)]

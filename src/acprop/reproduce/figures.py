@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acprop import checks, files
-from acprop.bench.workers import spread
+from acprop.bench.workers import run_in_processes
 from acprop.lab.figures import FIGURES, figure
 from acprop.progress import Bar
 from acprop.records import FigureRecord, read, write
@@ -72,5 +72,6 @@ def draw_all(out: Path, jobs: int, bar: Bar) -> list[FigureRecord]:
         bar.advance(SECONDS)
 
     bar.show("figures")
-    spread(DrawFigure(out), undrawn(out), jobs, drawn)
+    run_in_processes(DrawFigure(out), undrawn(out), jobs, drawn)
+    bar.finish_part("figures")
     return [FigureRecord(f.name, f.place, f.caption) for f in FIGURES.values()]

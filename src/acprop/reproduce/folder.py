@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from acprop import files, sources
+from acprop import checks, files, sources
 
 _MARK = re.compile(r"((verdicts |figures |)[0-9a-f]{16}\n?)+")  # earlier ones: one line
 
@@ -44,7 +44,7 @@ def open_folder(root: Path) -> JobFolder:
     names = [path.name for path in root.iterdir()] if root.exists() else []
     foreign = [name for name in names if not fnmatch(name, f".version{files.PARTS}")]
     if foreign and not _MARK.fullmatch(known):
-        raise ValueError(
+        raise checks.UserError(
             "out must be a new or empty folder, or one that acprop reproduce made, got "
             f"{root} with {min(foreign)} in it; give another folder"
         )

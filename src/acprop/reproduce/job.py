@@ -8,7 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from acprop import checks, files
-from acprop.bench.store import commit, machine
+from acprop.bench.conditions import commit, machine
+from acprop.bench.engines import Engine, LocalEngine
 from acprop.bench.studies import Study, study_folder
 from acprop.progress import Bar
 from acprop.records import FigureRecord, Verdict
@@ -16,7 +17,8 @@ from acprop.report.site import Content, write_site
 from acprop.reproduce import claims, figures
 from acprop.reproduce.folder import JobFolder, open_folder
 from acprop.reproduce.pages import on_all_cores
-from acprop.reproduce.studies import StudyResult, artifacts_of, run_together
+from acprop.reproduce.rulesets import PaperRuleset
+from acprop.reproduce.runner import StudyResult, artifacts_of, cost, run
 
 LAB = "lab"  # the part that is no study: claims and toy figures
 
@@ -51,13 +53,21 @@ class _Plan:
 
 
 def reproduce(
-    scale: str, out: Path, *, only: Sequence[str] = (), jobs: int | None = None
+    scale: str,
+    out: Path,
+    *,
+    only: Sequence[str] = (),
+    engine: Engine | None = None,
 ) -> JobResult:
     """Do what has not been done yet, and write the page.
 
-    only: parts by name, "lab" or a study; none is all.
+    Args:
+        only: parts by name, "lab" or a study; none is all.
+        engine: where studies run; claims and figures are made here.
     """
-    n_jobs = checks.whole("jobs", jobs) if jobs is not None else os.cpu_count() or 1
+    engine = engine or LocalEngine()
+    here = engine.jobs if isinstance(engine, LocalEngine) else None
+    n_jobs = here or os.cpu_count() or 1
     files.check_folder("out", out)
     plan = _plan(scale, only)
     started = time.monotonic()
@@ -68,7 +78,9 @@ def reproduce(
         if plan.has_lab:
             verdicts = claims.check_all(folder, n_jobs, bar)
             drawn = figures.draw_all(out / "figures", n_jobs, bar)
-        results = run_together(plan.studies, scale, folder.runs, n_jobs, bar)
+        results = run(
+            plan.studies, PaperRuleset(), engine, scale=scale, runs=folder.runs, bar=bar
+        )
     page = write_site(
         out,
         Content(
@@ -107,10 +119,7 @@ def _plan(scale: str, only: Sequence[str]) -> _Plan:
 
 def _seconds(folder: JobFolder, plan: _Plan) -> float:
     """How long it will take on one core, about."""
-    total = sum(
-        len(study.planned(plan.scale)) * study.scale(plan.scale).seconds
-        for study in plan.studies
-    )
+    total = cost(plan.studies, PaperRuleset(), plan.scale)
     if plan.has_lab:
         total += claims.SECONDS * len(claims.unchecked(folder))
         total += figures.SECONDS * len(figures.undrawn(folder.root / "figures"))

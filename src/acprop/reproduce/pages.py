@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from acprop import files
-from acprop.bench.workers import spread
+from acprop.bench.workers import run_in_processes
 from acprop.progress import Bar
 from acprop.records import FigureRecord, Record, read, write
 from acprop.report.collect import Collected, collect
@@ -106,7 +106,7 @@ def on_all_cores(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
     def ended(item: tuple[int, A], future: Future[B]) -> None:
         results[item[0]] = future.result()
 
-    spread(_Second(work), list(enumerate(items)), os.cpu_count() or 1, ended)
+    run_in_processes(_Second(work), list(enumerate(items)), os.cpu_count() or 1, ended)
     return [results[i] for i in range(len(items))]
 
 

@@ -1,182 +1,228 @@
-"""Run a study by the ruleset "default" or "tuned": search, final runs, records."""
+"""Who chooses the settings that a study compares: three rulesets, as values.
 
-import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+    paper    the arms and grids that the study wrote down
+    default  each candidate as its library makes it if given nothing, one shot
+    tuned    each candidate at the best of equally many trials, on fresh seeds
 
-from acprop.bench import rosters
-from acprop.bench.engines import Engine, LocalEngine
-from acprop.bench.execute import Outcome, execute
-from acprop.bench.rosters import Roster
-from acprop.bench.rulesets import default_runs
-from acprop.bench.spec import RunSpec
-from acprop.bench.store import Store
-from acprop.bench.studies import PlannedRun, Study
+A study is run in two stages: the trials by which settings are chosen (tuned alone has
+any), then the final runs, which are shown.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from acprop import checks
+from acprop.bench.candidates import Candidate, candidates
+from acprop.bench.designs import SOBOL, sobol
+from acprop.bench.spaces import Spaces, read_spaces
+from acprop.bench.studies import PlannedRun, Study, study_folder
+from acprop.checks import UserError
 from acprop.plain import Plain
-from acprop.progress import Bar
-from acprop.report.selection import winner
-from acprop.reproduce.clock import Clock
-from acprop.reproduce.contest import Contest, Rules, contest_of
-from acprop.reproduce.halving import Pace, seconds_in
-from acprop.reproduce.plans import final_seconds, ladder_of, trial_pace
-from acprop.reproduce.search import Searched, climb, search
-from acprop.reproduce.studies import StudyResult, roster_of, run_study
+from acprop.records import RULESETS, RunRecord
+from acprop.records import Ruleset as RulesetName
+from acprop.report.metrics import judged_by
+from acprop.report.selection import trial_results, winner
 
 
-def run_by(
-    rules: Rules,
+@dataclass(frozen=True, slots=True)
+class FinalRuns:
+    """The runs that a study shows.
+
+    lost: who has none, and why. about: how they were chosen, as the study's record
+    says it.
+    """
+
+    runs: list[PlannedRun]
+    lost: list[str] = field(default_factory=list[str])
+    about: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Ruleset(ABC):
+    """How settings are chosen; it refuses a study before anything is run."""
+
+    name: ClassVar[RulesetName]
+
+    def trials(self, study: Study, scale: str) -> list[PlannedRun]:
+        """Runs by which settings are chosen; none, unless we search."""
+        study.scale(scale)
+        return []
+
+    @abstractmethod
+    def finals(
+        self, study: Study, scale: str, tried: Mapping[str, RunRecord]
+    ) -> FinalRuns:
+        """The runs to show. tried: what became of the trials, by id."""
+
+    def n_finals(self, study: Study, scale: str) -> int:
+        """How many runs there will be to show."""
+        return len(self.finals(study, scale, {}).runs)
+
+
+class PaperRuleset(Ruleset):
+    """The settings that the study wrote down."""
+
+    name = "paper"
+
+    def finals(
+        self, study: Study, scale: str, tried: Mapping[str, RunRecord]
+    ) -> FinalRuns:
+        del tried
+        return FinalRuns(study.planned(scale))
+
+
+class DefaultRuleset(Ruleset):
+    """Every candidate as published, on the scale's own seeds."""
+
+    name = "default"
+
+    def finals(
+        self, study: Study, scale: str, tried: Mapping[str, RunRecord]
+    ) -> FinalRuns:
+        del tried
+        who = candidates(study, scale, _spaces(study.scale(scale).tuning.space))
+        chosen = [(candidate, candidate.default_settings()) for candidate in who]
+        return _finals(study, scale, self.name, chosen)
+
+
+@dataclass(frozen=True)
+class TunedRuleset(Ruleset):
+    """The best of equally many trials. n_trials, space: None is what the scale says."""
+
+    n_trials: int | None = None
+    space: str | None = None
+    name = "tuned"
+
+    def __post_init__(self) -> None:
+        if self.n_trials is not None:
+            checks.whole("trials", self.n_trials)
+
+    def trials(self, study: Study, scale: str) -> list[PlannedRun]:
+        """Sobol points, the same for every candidate, on the seeds of tuning."""
+        return [run for trial in self.search(study, scale) for run in trial.runs]
+
+    def n_finals(self, study: Study, scale: str) -> int:
+        """One for each candidate and seed."""
+        who = candidates(study, scale, self._spaces(study, scale))
+        return len(who) * len(study.scale(scale).seeds)
+
+    def search(self, study: Study, scale: str) -> "list[Trial]":
+        """The trials: all candidates at the first point, then at the second, …"""
+        tuning = study.scale(scale).tuning
+        who = candidates(study, scale, self._spaces(study, scale))
+        found: list[Trial] = []
+        for number, point in enumerate(sobol(self.n_trials or tuning.trials)):
+            for candidate in who:
+                settings = candidate.space.point(point)
+                runs = candidate.runs(study, scale, settings, tuning.seeds)
+                found.append(Trial(candidate, number, settings, runs))
+        return found
+
+    def finals(
+        self, study: Study, scale: str, tried: Mapping[str, RunRecord]
+    ) -> FinalRuns:
+        """The winners by validation, on the scale's own seeds, which are fresh."""
+        trials = [trial.plain() for trial in self.search(study, scale)]
+        spaces = self._spaces(study, scale)
+        metric = _validation_metric(list(tried.values()))
+        results = trial_results(trials, tried, metric)
+        winners: dict[str, int | None] = {}
+        chosen: list[tuple[Candidate, Plain]] = []
+        lost: list[str] = []
+        for candidate in candidates(study, scale, spaces):
+            own = [r for r in results if r.contestant == candidate.name]
+            best = winner(own, metric)
+            winners[candidate.name] = None if best is None else best.number
+            if best is not None:
+                chosen.append((candidate, best.settings))
+            else:
+                lost.append(
+                    f"{candidate.name}: no trial of it came to its end, so there is "
+                    "nothing to run again"
+                )
+        tuning = {
+            "search": "sobol",
+            "design": SOBOL,
+            "space": spaces.name,
+            "space_sha256": spaces.digest,
+            "metric": metric,
+            "seeds": study.scale(scale).tuning.seeds,
+            "n_trials": len(trials) // max(1, len(winners)),
+            "winners": winners,
+            "trials": trials,
+        }
+        return _finals(study, scale, self.name, chosen, lost, tuning)
+
+    def _spaces(self, study: Study, scale: str) -> Spaces:
+        return _spaces(self.space or study.scale(scale).tuning.space)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One point of a candidate's space; number: from 0 on."""
+
+    candidate: Candidate
+    number: int
+    settings: Plain
+    runs: list[PlannedRun]
+
+    def plain(self) -> Plain:
+        """As a record keeps it."""
+        return {
+            "contestant": self.candidate.name,
+            "number": self.number,
+            "settings": self.settings,
+            "runs": [run.spec.id for run in self.runs],
+        }
+
+
+def ruleset_of(
+    name: str, *, trials: int | None = None, space: str | None = None
+) -> Ruleset:
+    """A ruleset by its name. trials, space: of tuned alone."""
+    checks.one_of("ruleset", name, RULESETS)
+    if name == "tuned":
+        return TunedRuleset(trials, space)
+    for option, value in (("trials", trials), ("space", space)):
+        if value is not None:
+            raise UserError(f"{option} must come with the ruleset tuned, got {name}")
+    return PaperRuleset() if name == "paper" else DefaultRuleset()
+
+
+def _spaces(name: str) -> Spaces:
+    return read_spaces(study_folder().root, name)
+
+
+def _finals(
     study: Study,
     scale: str,
-    runs: Path,
-    *,
-    jobs: int | None,
-    engine: Engine | None = None,
-    quiet: bool = False,
-) -> StudyResult:
-    """Run a study by its rules; each run fetches its own data.
-
-    engine: where; by default `jobs` processes here.
-    """
-    if rules.ruleset == "paper":
-        return run_study(study, scale, runs, jobs=jobs, engine=engine, quiet=quiet)
-    with Bar(study.name, quiet=quiet) as bar:
-        empty = roster_of(study, scale, rules.ruleset, [])
-        runner = _Running(empty, runs, engine or LocalEngine(jobs), bar)
-        contest = contest_of(study, scale, rules, runs, runner)
-        bar.set(study.name, 0, _n_runs(contest))
-        if rules.ruleset == "default":
-            return run_default(contest)
-        return run_tuned(contest, rules, jobs)
+    ruleset: RulesetName,
+    chosen: Sequence[tuple[Candidate, Plain]],
+    lost: Sequence[str] = (),
+    tuning: Plain | None = None,
+) -> FinalRuns:
+    """Candidates with their settings, on the same seeds for everyone."""
+    seeds = study.scale(scale).seeds
+    by_name = {c.name: c.runs(study, scale, given, seeds) for c, given in chosen}
+    about: dict[str, Any] = {
+        "shows": "curves",
+        "axes": (),
+        "ruleset": ruleset,
+        "contestants": {n: [r.spec.id for r in runs] for n, runs in by_name.items()},
+        "tuning": tuning or {},
+    }
+    runs = [run for own in by_name.values() for run in own]
+    return FinalRuns(runs, list(lost), about)
 
 
-@dataclass(slots=True)
-class _Running:
-    """Runs by one engine, with one bar for all stages. roster: all asked for so far."""
-
-    roster: Roster
-    runs: Path
-    engine: Engine
-    bar: Bar
-
-    def __call__(
-        self, specs: Sequence[RunSpec], *, until_epoch: int | None = None
-    ) -> list[Outcome]:
-        Store(self.runs).check()
-        known = {one.run: one for one in self.roster.runs}
-        known |= {one.run: one for one in rosters.asked(specs)}
-        self.roster = replace(self.roster, runs=tuple(known.values()))
-        rosters.write(self.runs, self.roster)
-        return execute(
-            specs,
-            self.runs,
-            engine=self.engine,
-            studies={spec.id: self.roster.study for spec in specs},
-            until_epoch=until_epoch,
-            on_progress=self.bar.share,
+def _validation_metric(runs: Sequence[RunRecord]) -> str:
+    """What decides between trials."""
+    names = {name for run in runs for entry in run.history[-1:] for name in entry}
+    found = judged_by(names, "val")
+    if names and found not in names:
+        raise UserError(
+            "runs must have a validation metric, val_…, to choose settings by, got "
+            "none; set n_validation in the study's task_settings"
         )
-
-
-def _n_runs(contest: Contest) -> int:
-    """All that there will be, about: a budget may leave some out."""
-    n_seeds = len(contest.study.scale(contest.scale).seeds)
-    tuned = contest.n_trials * len(contest.tuning_seeds)
-    each = n_seeds + (tuned if contest.ruleset == "tuned" else 0)
-    return each * len(contest.contestants)
-
-
-def run_default(contest: Contest) -> StudyResult:
-    """Every contestant as published, one shot."""
-    planned = default_runs(contest.study, contest.scale, list(contest.contestants))
-    return _finish(contest, _by_contestant(contest, planned), [], {})
-
-
-def run_tuned(contest: Contest, rules: Rules, jobs: int | None) -> StudyResult:
-    """Search, choose by validation, run the winners again on fresh seeds."""
-    searched = _search(contest, rules, jobs)
-    metric, results = contest.results(searched.trials)
-    winners: dict[str, int | None] = {}
-    finals: dict[str, list[PlannedRun]] = {}
-    for who in contest.contestants:
-        best = winner([r for r in results if r.contestant == who.name], metric)
-        winners[who.name] = None if best is None else best.number
-        if best is not None:
-            finals[who.name] = contest.final_runs(who.name, best.settings)
-    trials = [run for trial in searched.trials for run in contest.trial_runs(trial)]
-    tuning = {
-        "search": rules.search,
-        "design": searched.design,
-        "space": contest.spaces.name,
-        "space_sha256": contest.spaces.digest,
-        "metric": metric,
-        "seeds": contest.tuning_seeds,
-        "n_trials": searched.ladder[0].trials,
-        "budget": rules.budget,
-        "rungs": [[rung.epochs, rung.trials] for rung in searched.ladder],
-        "left_out": list(searched.left_out),
-        "winners": winners,
-        "trials": [contest.plain(trial) for trial in searched.trials],
-    }
-    return _finish(contest, finals, trials, tuning)
-
-
-def _search(contest: Contest, rules: Rules, jobs: int | None) -> Searched:
-    if rules.search == "tpe":
-        from acprop.reproduce import tpe  # optuna: not before it is asked for
-
-        return tpe.search(contest, rules.storage)
-    if rules.budget is None:
-        return search(contest)
-    n_jobs = jobs or os.cpu_count() or 1
-    clock = Clock(contest.runs, contest.study.scale(contest.scale).seconds)
-    ladder = ladder_of(contest, rules, clock, n_jobs)
-    one = trial_pace(contest, clock)
-    pace = Pace(one.start / n_jobs, one.epoch / n_jobs)
-    budget = seconds_in(rules.budget) - final_seconds(contest, clock) / n_jobs
-    return climb(contest, ladder, budget, pace)
-
-
-def _by_contestant(
-    contest: Contest, planned: Sequence[PlannedRun]
-) -> dict[str, list[PlannedRun]]:
-    n = len(contest.study.scale(contest.scale).seeds)
-    return {
-        who.name: list(planned[i * n : (i + 1) * n])
-        for i, who in enumerate(contest.contestants)
-    }
-
-
-def _finish(
-    contest: Contest,
-    finals: dict[str, list[PlannedRun]],
-    trials: Sequence[PlannedRun],
-    tuning: Plain,
-) -> StudyResult:
-    """Run the finals; put records and complaints together."""
-    planned = [run for runs in finals.values() for run in runs]
-    outcomes = contest.runner([run.spec for run in planned])
-    records = contest.records([*planned, *trials])
-    complaints = [
-        f"{o.spec.optimizer} {o.spec.settings} seed {o.spec.seed}: "
-        f"{o.message or o.status.message}"
-        for o in outcomes
-        if not o.status.is_result
-    ]
-    lost = [
-        f"{who.name}: no trial of it came to its end, so there is nothing to run again"
-        for who in contest.contestants
-        if who.name not in finals
-    ]
-    study = contest.study.record(
-        contest.scale, list(dict.fromkeys(run.spec.id for run in planned)), lost
-    )
-    by_name = {n: [run.spec.id for run in runs] for n, runs in finals.items()}
-    shown = replace(
-        study,
-        shows="curves",
-        axes=(),
-        ruleset=contest.ruleset,
-        contestants=by_name,
-        tuning=tuning,
-    )
-    return StudyResult(shown, records, [*complaints, *lost])
+    return found

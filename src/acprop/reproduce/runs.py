@@ -9,12 +9,11 @@ from typing import Any
 import torch
 
 from acprop import checks, ranks
-from acprop.bench.conditions import threads
-from acprop.bench.run import run
+from acprop.bench.engines import Job
+from acprop.bench.engines.work import train
 from acprop.bench.spec import RunSpec
 from acprop.bench.store import RunFolder, Store
 from acprop.bench.studies import study_folder
-from acprop.bench.tasks import prepare
 from acprop.plain import Plain
 from acprop.progress import Bar
 from acprop.records import RunRecord, RunStatus
@@ -41,6 +40,19 @@ class RunRequest:
     tensorboard: Path | None
     quiet: bool
 
+    def spec(self) -> RunSpec:
+        """The run that is meant; whatever can be refused is refused here."""
+        if self.resume and self.restart:
+            raise checks.UserError("--resume must stand alone, got --restart beside it")
+        if self.time_limit is not None:
+            checks.positive("time-limit", self.time_limit)
+        checks.whole("threads", self.threads)
+        _check_device(self.device)
+        study = study_folder().study(self.study)
+        return study.spec(
+            self.scale, self.optimizer, self.settings, self.seed, **self.task_settings
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
@@ -55,67 +67,44 @@ class RunResult:
     was_there: bool = False
 
 
-def train(request: RunRequest) -> RunResult:
+def run_one(request: RunRequest) -> RunResult:
     """Run, resume, or find what is there already."""
-    spec = _checked(request)
+    spec = request.spec()
     store = Store(request.runs)
     folder = store.folder(spec)
-    if store.finished(spec) and not request.restart:
-        return _result(
-            request, folder, first=ranks.launched_rank() == 0, was_there=True
-        )
-    with ranks.joined(request.device), threads(request.threads):
-        status = _train(request, spec, folder)
-        first = ranks.is_first()
-    if status is RunStatus.INTERRUPTED:
-        return RunResult(status, folder.path)
-    return _result(request, folder, first=first)
-
-
-def _checked(request: RunRequest) -> RunSpec:
-    if request.resume and request.restart:
-        raise ValueError("--resume must stand alone, got --restart beside it")
-    if request.time_limit is not None:
-        checks.positive("time-limit", request.time_limit)
-    checks.whole("threads", request.threads)
-    _check_device(request.device)
-    study = study_folder().study(request.study)
-    return study.spec(
-        request.scale,
-        request.optimizer,
-        request.settings,
-        request.seed,
-        **request.task_settings,
-    )
-
-
-def _train(request: RunRequest, spec: RunSpec, folder: RunFolder) -> RunStatus:
-    prepared = prepare(spec, device=request.device)
-    if request.restart and ranks.is_first():
-        with folder.locked():
-            folder.forget()
-    first = ranks.is_first()
-    bar = Bar("first step", quiet=request.quiet or not first)
-    with bar, _events(request.tensorboard if first else None) as events:
-        return run(
-            spec,
-            folder,
-            prepared.task,
-            prepared.optimizer,
-            resume=request.resume,
-            watcher=_Display(spec.epochs, bar, events),
-            checkpoint_seconds=request.checkpoint_seconds,
-            time_limit=math.inf if request.time_limit is None else request.time_limit,
-            device=request.device,
-            about={"study": request.study, "data": prepared.source},
-        )
-
-
-def _result(
-    request: RunRequest, folder: RunFolder, *, first: bool, was_there: bool = False
-) -> RunResult:
+    was_there = store.finished(spec) and not request.restart
+    is_first = ranks.launched_rank() == 0
+    if not was_there:
+        with ranks.joined(request.device):
+            is_first = ranks.is_first()
+            status = _run(request, spec, folder)
+        if status is RunStatus.INTERRUPTED:
+            return RunResult(status, folder.path)
     record = folder.record(study=request.study, scale=request.scale)
-    return RunResult(record.status, folder.path, record if first else None, was_there)
+    shown = record if is_first else None
+    return RunResult(record.status, folder.path, shown, was_there)
+
+
+def _run(request: RunRequest, spec: RunSpec, folder: RunFolder) -> RunStatus:
+    is_first = ranks.is_first()
+    job = Job(
+        spec,
+        request.runs,
+        request.study,
+        time_limit=math.inf if request.time_limit is None else request.time_limit,
+        threads=request.threads,
+        device=request.device,
+    )
+    bar = Bar("first step", quiet=request.quiet or not is_first)
+    with bar, _events(request.tensorboard if is_first else None) as events:
+        return train(
+            job,
+            folder,
+            _Display(spec.epochs, bar, events),
+            resume=request.resume,
+            restart=request.restart,
+            checkpoint_seconds=request.checkpoint_seconds,
+        )
 
 
 def _check_device(device: str) -> None:
@@ -127,7 +116,7 @@ def _check_device(device: str) -> None:
     }
     if not there.get(device.partition(":")[0], False):
         known = ", ".join(name for name, found in there.items() if found)
-        raise ValueError(f"device must be one of {known} here, got {device}")
+        raise checks.UserError(f"device must be one of {known} here, got {device}")
 
 
 class _Display:
@@ -159,7 +148,7 @@ def _events(folder: Path | None) -> AbstractContextManager[Any]:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ModuleNotFoundError as error:
-        raise ValueError(
+        raise checks.UserError(
             "--tensorboard needs a package that is missing; run pip install tensorboard"
         ) from error
     return SummaryWriter(str(folder))  # pyright: ignore[reportUnknownVariableType]

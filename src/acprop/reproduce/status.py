@@ -3,29 +3,24 @@
 from pathlib import Path
 
 from acprop import checks
-from acprop.bench import rosters
+from acprop.bench import run_lists
 from acprop.bench.status import Status, status_of
 from acprop.bench.store import Store
 from acprop.records import RULESETS
 
 
 def study_status(name: str, scale: str, ruleset: str, runs: Path) -> Status:
-    """From what the study has asked for in this store; planned, if it has not yet."""
+    """From what the study has requested in this store; planned, if it has not yet."""
     checks.one_of("ruleset", ruleset, RULESETS)
     Store(runs).check()
-    roster = rosters.read(runs, name, scale, ruleset)
-    if roster is None:
+    wanted = run_lists.read(runs, name, scale, ruleset)
+    if wanted is None:
         # Here: to plan a study needs torch, which takes seconds to import.
         from acprop.bench.studies import study_folder
-        from acprop.reproduce.studies import roster_of
+        from acprop.reproduce.rulesets import ruleset_of
+        from acprop.reproduce.runner import list_runs
 
-        study = study_folder().study(name)
-        study.scale(scale)
-        if ruleset != "paper":
-            raise ValueError(
-                f"study must have been begun in {runs} by the ruleset {ruleset}, got "
-                f"{name}, which was not; acprop bench study {name} --ruleset {ruleset} "
-                "--dry-run prints what it would run"
-            )
-        roster = roster_of(study, scale, ruleset, study.planned(scale))
-    return status_of(roster, runs)
+        study, rules = study_folder().study(name), ruleset_of(ruleset)
+        first = rules.trials(study, scale) or rules.finals(study, scale, {}).runs
+        wanted = list_runs(study, scale, rules, [p.spec for p in first])
+    return status_of(wanted, runs)

@@ -1,12 +1,12 @@
 """What an engine is, what it is given, and what it gives back."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from acprop import checks
 from acprop.bench.leases import Seen
 from acprop.bench.spec import RunSpec
 from acprop.records import RunStatus
@@ -14,8 +14,8 @@ from acprop.records import RunStatus
 # Why a run has come to no end of its own:
 #   busy    another process works on it
 #   failed  an error, which the run's folder says
-#   killed  its process is no more, and the run may be the reason
-#   lost    its machine is no more, or took its process away
+#   killed  its process was killed, and the run may be the reason
+#   lost    its machine is gone, or took its process away
 Trouble = Literal["busy", "failed", "killed", "lost"]
 
 
@@ -24,16 +24,14 @@ class Job:
     """A run to be carried out, as it is sent to a worker.
 
     root: the store. study: what the run is made for, which it notes.
-    until_epoch: where it pauses. time_limit: seconds, of this attempt.
-    threads, device: what it may use.
+    time_limit: seconds, of this attempt. threads, device: what it may use.
     dead: a lease on it that was watched, and found dead.
     """
 
     spec: RunSpec
     root: Path
     study: str = ""
-    until_epoch: int | None = None
-    time_limit: float | None = None
+    time_limit: float = math.inf
     threads: int = 1
     device: str = "cpu"
     dead: Seen | None = None
@@ -41,28 +39,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How an attempt ended. trouble: None if the run ended by itself, or paused.
-
-    files: the run's folder, where the worker writes to another disk than ours.
-    """
+    """How an attempt ended. trouble: None if the run ended by itself."""
 
     status: RunStatus
     message: str = ""
     trouble: Trouble | None = None
-    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
 
 # A run's id, and either the share of it that is done or how its attempt ended.
 Event = tuple[str, float | End]
-
-
-def check_resources(cpus: int, gpus: int, threads: int) -> None:
-    """Of a run on a cluster."""
-    checks.whole("cpus", cpus)
-    checks.whole("gpus", gpus, least=0)
-    checks.whole("threads", threads)
-    if threads > cpus:
-        raise ValueError(f"threads must be at most cpus, {cpus}, got {threads}")
 
 
 class Crew(Protocol):

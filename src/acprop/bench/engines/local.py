@@ -14,7 +14,7 @@ from pathlib import Path
 from acprop import checks
 from acprop.bench.engines.contract import Crew, End, Event, Job
 from acprop.bench.engines.work import work
-from acprop.bench.workers import Pool, Told, WorkerDiedError, tell
+from acprop.bench.workers import Pool, Progress, WorkerDiedError, report_progress
 from acprop.records import RunStatus
 
 
@@ -54,13 +54,13 @@ class _LocalCrew:
     def wait(self, seconds: float) -> list[Event]:
         found = self._pool.wait(seconds)
         return [
-            (job.spec.id, said.value if isinstance(said, Told) else _end_of(said))
-            for job, said in found
+            (job.spec.id, news.value if isinstance(news, Progress) else _end_of(news))
+            for job, news in found
         ]
 
 
 def _work(job: Job) -> End:
-    return work(job, tell)
+    return work(job, report_progress)
 
 
 def _end_of(future: Future[End]) -> End:

@@ -6,33 +6,22 @@ checkpoint and is submitted again. Jobs outlive a driver that is killed: the nex
 finds them at work by their leases, and waits for their results.
 """
 
-import shlex
 import shutil
 import signal
-import sys
-import time
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from acprop import checks
-from acprop.bench.engines.contract import (
-    Crew,
-    End,
-    Event,
-    Job,
-    check_resources,
-)
+from acprop.bench.engines.cluster import ClusterCrew, check_options
+from acprop.bench.engines.contract import Crew, End, Job
 from acprop.bench.engines.work import work
-from acprop.bench.store import Store
 from acprop.records import RunStatus
 
-_LOOK_EVERY = 0.5  # seconds
-_STOP_WITHIN = 60.0  # seconds, for checkpoints when we are interrupted
-_WARNED_BEFORE = 90  # seconds before its end, a job is told to stop
+_WARNED_BEFORE = 90  # seconds before its end, a job gets a signal to stop
 _MOST = 1000  # jobs in the queue at once; many clusters allow no more
 
 
@@ -54,40 +43,19 @@ class SlurmEngine:
 
     def __post_init__(self) -> None:
         checks.whole("minutes", self.minutes)
-        check_resources(self.cpus, self.gpus, self.threads)
+        check_options(self)
 
     @contextmanager
     def open(self, root: Path, n_runs: int) -> Generator[Crew]:
         """Nothing is submitted yet."""
         submitit: Any = import_module("submitit")
         if self.cluster == "slurm" and shutil.which("sbatch") is None:
-            raise ValueError(
+            raise checks.UserError(
                 "executor must be local or ray here, got slurm; this machine has no "
                 "sbatch"
             )
-        executor = submitit.AutoExecutor(_folder(root), cluster=self.cluster)
-        executor.update_parameters(**self._parameters())
-        crew = _SlurmCrew(executor, self, min(n_runs, self.jobs or _MOST))
-        try:
-            yield crew
-        except BaseException:
-            crew.stop()
-            raise
-
-    def script(self, root: Path, n_runs: int) -> str:
-        """The file that would be given to sbatch for so many runs."""
-        slurm: Any = import_module("submitit.slurm.slurm")
-        names = {"timeout_min": "time", "slurm_partition": "partition"}
-        names |= {"slurm_signal_delay_s": "signal_delay_s", "name": "job_name"}
-        names |= {"slurm_array_parallelism": "array_parallelism"}
-        given = {names.get(k, k): v for k, v in self._parameters().items()}
-        words = [sys.executable, "-u", "-m", "submitit.core._submit"]
-        command = shlex.join([*words, str(_folder(root))])
-        return slurm._make_sbatch_string(
-            command=command, folder=_folder(root), map_count=n_runs, **given
-        )
-
-    def _parameters(self) -> dict[str, Any]:
+        folder = root.absolute() / "slurm"
+        executor = submitit.AutoExecutor(folder, cluster=self.cluster)
         given: dict[str, Any] = {
             "name": "acprop",
             "timeout_min": self.minutes,
@@ -97,85 +65,56 @@ class SlurmEngine:
             "slurm_signal_delay_s": _WARNED_BEFORE,
             "slurm_array_parallelism": self.jobs,
         }
-        return {key: value for key, value in given.items() if value is not None}
+        executor.update_parameters(**{k: v for k, v in given.items() if v is not None})
+        crew = _SlurmCrew(executor, self, min(n_runs, self.jobs or _MOST))
+        try:
+            yield crew
+        except BaseException:
+            crew.stop()
+            raise
 
 
-def _folder(root: Path) -> Path:
-    return root.absolute() / "slurm"
-
-
-class _Flight(NamedTuple):
-    job: Job
-    queued: Any  # submitit's
-
-
-class _SlurmCrew:
+class _SlurmCrew(ClusterCrew):
     def __init__(self, executor: Any, engine: SlurmEngine, size: int) -> None:
-        self._executor, self._engine, self._size = executor, engine, size
-        self._flights: dict[str, _Flight] = {}
+        super().__init__(engine)
+        self._executor, self._size = executor, size
+        self._is_debug = engine.cluster == "debug"
 
-    def room(self) -> int:
-        return self._size - len(self._flights)
+    def size(self) -> int:
+        return self._size
 
-    def submit(self, jobs: Sequence[Job]) -> None:
-        engine = self._engine
-        device = "cuda" if engine.gpus else "cpu"
-        ours = [replace(job, threads=engine.threads, device=device) for job in jobs]
-        queued = self._executor.map_array(_work, ours)
-        for job, one in zip(ours, queued, strict=True):
-            self._flights[job.spec.id] = _Flight(job, one)
+    def begin(self, jobs: Sequence[Job]) -> Sequence[Any]:
+        return self._executor.map_array(_work, jobs)
 
-    def wait(self, seconds: float) -> list[Event]:
-        deadline = time.monotonic() + max(seconds, _LOOK_EVERY)
-        while not (found := self._look()) and time.monotonic() < deadline:
-            time.sleep(_LOOK_EVERY / 2)
-        return found
-
-    def _look(self) -> list[Event]:
-        found: list[Event] = []
-        for run, (job, queued) in list(self._flights.items()):
-            if self._engine.cluster == "debug":
+    def ended(self, handles: Sequence[Any]) -> Sequence[Any]:
+        if self._is_debug:
+            for queued in handles:
                 queued.wait()  # it runs here, and now
-            if queued.done():
-                del self._flights[run]
-                found.append((run, _end_of(queued)))
-                continue
-            holder = Store(job.root).folder(job.spec).holder()
-            if holder is not None and holder.share:
-                found.append((run, holder.share))
-        return found
+        return [queued for queued in handles if queued.done()]
 
-    def stop(self) -> None:
-        """Cancel what we submitted; what runs writes a checkpoint before it ends."""
-        for _, queued in self._flights.values():
-            with suppress(Exception):
-                queued.cancel()
-        deadline = time.monotonic() + _STOP_WITHIN
-        while time.monotonic() < deadline and not all(
-            queued.done() for _, queued in self._flights.values()
-        ):
-            time.sleep(_LOOK_EVERY)
+    def end_of(self, handle: Any) -> End:
+        errors: Any = import_module("submitit.core.utils")
+        try:
+            return handle.result()
+        except errors.UncompletedJobError:
+            state = str(handle.state).split()[0]
+            if state == "OUT_OF_MEMORY":
+                return End(RunStatus.ERROR, "out of memory: SLURM ended it", "killed")
+            if state in ("PREEMPTED", "NODE_FAIL", "TIMEOUT", "BOOT_FAIL"):
+                return End(RunStatus.ERROR, f"SLURM ended it: {state}", "lost")
+            words = f"its job ended as {state}, perhaps for lack of memory; see its log"
+            return End(RunStatus.ERROR, words, "killed")
+        except errors.FailedJobError as error:
+            last = str(error).strip().splitlines()[-1]
+            return End(RunStatus.ERROR, f"its job failed: {last}", "killed")
 
-
-def _end_of(queued: Any) -> End:
-    errors: Any = import_module("submitit.core.utils")
-    try:
-        return queued.result()
-    except errors.UncompletedJobError:
-        state = str(queued.state).split()[0]
-        if state == "OUT_OF_MEMORY":
-            return End(RunStatus.ERROR, "out of memory: SLURM ended it", "killed")
-        if state in ("PREEMPTED", "NODE_FAIL", "TIMEOUT", "BOOT_FAIL"):
-            return End(RunStatus.ERROR, f"SLURM ended it: {state}", "lost")
-        message = f"its job ended as {state}, perhaps for lack of memory; see its log"
-        return End(RunStatus.ERROR, message, "killed")
-    except errors.FailedJobError as error:
-        said = str(error).strip().splitlines()[-1]
-        return End(RunStatus.ERROR, f"its job failed: {said}", "killed")
+    def ask_to_stop(self, handles: Sequence[Any]) -> None:
+        for queued in handles:
+            queued.cancel()
 
 
 def _work(job: Job) -> End:
-    """In a job: what tells it that its time is up is a request to stop."""
+    """In a job: the signal that its time is up is a request to stop."""
 
     def stop(number: int, frame: object) -> None:
         del number, frame

@@ -11,6 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from acprop.checks import UserError
+
 DISABLED = "disabled"
 MODE, TOKEN, PATH = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
 
@@ -52,18 +54,18 @@ def check(ray: Any) -> None:
     """Refuse a cluster that requires no token, unless the user allows it."""
     if os.environ.get(MODE) == DISABLED:
         return
-    ask = ray.remote(is_required).options(num_cpus=0)
-    if not ray.get(ask.remote()):
-        raise ValueError(
+    look = ray.remote(is_required).options(num_cpus=0)
+    if not ray.get(look.remote()):
+        raise UserError(
             "address must be that of a Ray cluster that requires a token, got one on "
             f"which whoever reaches it can run anything; start every node with {MODE}="
             f"token (docs/cluster.md), or allow it here with {MODE}={DISABLED}"
         )
 
 
-def refused(address: str) -> ValueError:
+def refused(address: str) -> UserError:
     """The error of a driver that has no token, or another than its cluster."""
-    return ValueError(
+    return UserError(
         f"the token must be that of the Ray cluster at {address}, got another or none; "
         f"copy ~/.ray/auth_token from its head, or set {TOKEN}"
     )

@@ -14,7 +14,7 @@ from acprop.bench.optimizers.entry import Cell, Entry, Grid
 from acprop.bench.optimizers.from_acprop import FROM_ACPROP
 from acprop.bench.optimizers.from_pytorch_optimizer import FROM_PYTORCH_OPTIMIZER, INNER
 from acprop.bench.optimizers.from_torch import FROM_TORCH
-from acprop.checks import one_of
+from acprop.checks import UserError, one_of, user_values
 from acprop.plain import Plain
 
 ENTRIES = {
@@ -34,7 +34,7 @@ NOT_OFFERED = {
 def find(name: str) -> Entry:
     """The entry of that name."""
     if name in NOT_OFFERED:
-        raise ValueError(
+        raise UserError(
             f"optimizer must be one on offer, got {name}; {NOT_OFFERED[name]}"
         )
     return ENTRIES[one_of("optimizer", name, ENTRIES)]
@@ -47,7 +47,7 @@ def resolved(name: str, settings: Mapping[str, Any] | None = None) -> Plain:
     if "inner" in allowed:
         inner = given.get("inner", allowed["inner"])
         if inner not in INNER:
-            raise ValueError(f"inner must be one of {', '.join(INNER)}, got {inner!r}")
+            raise UserError(f"inner must be one of {', '.join(INNER)}, got {inner!r}")
         allowed = {**INNER[inner].defaults, **allowed}
         entry = replace(INNER[inner], name=f"{name} over {inner}")
     checked = checks.check(entry, allowed, given)
@@ -55,7 +55,8 @@ def resolved(name: str, settings: Mapping[str, Any] | None = None) -> Plain:
         return checked
     # What it is by default may change; what a run was may not.
     chosen = {k: checked[k] for k in ("average", "nesterov", "center", "delay")}
-    found = rule.choose(rule.convention(checked["convention"]), **chosen)
+    with user_values():
+        found = rule.choose(rule.convention(checked["convention"]), **chosen)
     return {**checked, **{k: getattr(found, k) for k in chosen}}
 
 
@@ -109,8 +110,8 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Factory:
         factory.entry.make([nn.Parameter(torch.zeros(1))], dict(factory.settings))
     except (TypeError, ValueError) as error:
         if factory.entry.library == "acprop":
-            raise  # ours says what it wants
-        raise ValueError(
+            raise UserError(str(error)) from error  # ours says what it wants
+        raise UserError(
             f"settings of {name} must be what {factory.entry.library} accepts, got "
             f"{factory.settings}; it says: {error}"
         ) from error

@@ -1,7 +1,7 @@
 """pytorch_optimizer's, by name; an optional dependency, loaded when one is built.
 
 Read and tested at version 4.1.0. Hooks around the step (`steps`) mend what would harm
-a benchmark; what changes the method itself is left as it is and said in the note.
+a benchmark; what changes the method itself is left as it is and stands in the note.
 """
 
 from collections.abc import Callable

@@ -93,16 +93,16 @@ def keep_found_lr(optimizer: Optimizer) -> None:
     """
     for group in optimizer.param_groups:
         group["adam_lr"], group["sgd_lr"] = group["lr"], None
-    asked: list[float] = []
+    wanted: list[float] = []
 
     def before(optimizer: Optimizer, *_: object) -> None:
-        asked[:] = [group["lr"] for group in optimizer.param_groups]
+        wanted[:] = [group["lr"] for group in optimizer.param_groups]
         for group in optimizer.param_groups:
             if group["phase"] == "sgd":
                 group["lr"] = group["sgd_lr"] * (group["lr"] / group["adam_lr"])
 
     def after(optimizer: Optimizer, *_: object) -> None:
-        for group, lr in zip(optimizer.param_groups, asked, strict=True):
+        for group, lr in zip(optimizer.param_groups, wanted, strict=True):
             if group["phase"] == "sgd" and group["sgd_lr"] is None:
                 group["sgd_lr"] = group["lr"] * (group["adam_lr"] / lr)
             group["lr"] = lr

@@ -46,9 +46,9 @@ def _separate_betas(entry: Entry, given: Mapping[str, Any]) -> Plain:
         return settings
     pair = settings.pop("betas")
     if not isinstance(pair, list | tuple) or len(pair) != 2:  # pyright: ignore[reportUnknownArgumentType]
-        raise TypeError(f"betas must be a pair of numbers, got {pair!r}")
+        raise checks.UserTypeError(f"betas must be a pair of numbers, got {pair!r}")
     if "beta1" in given or "beta2" in given:
-        raise ValueError(
+        raise checks.UserError(
             f"betas must stand alone, without beta1 or beta2, got both for {entry.name}"
         )
     settings["beta1"], settings["beta2"] = pair
@@ -63,7 +63,7 @@ def _check_decay(entry: Entry, settings: Plain) -> None:
     decoupled = settings["decoupled"]
     if entry.decay == "either" or decoupled == (entry.decay == "decoupled"):
         return
-    raise ValueError(
+    raise checks.UserError(
         f"decoupled must be {not decoupled} for {entry.name}, got {decoupled}: "
         f"{entry.library}'s has {entry.decay} weight decay only"
         f"{_OTHER.get(entry.name, '')}"
@@ -76,7 +76,7 @@ def eps_in(name: str, value: Any, dtype: torch.dtype = torch.float32) -> float:
     if value > 0 and torch.tensor(value, dtype=dtype).item() == 0:
         info, precision = torch.finfo(dtype), str(dtype).removeprefix("torch.")
         least = info.smallest_normal * info.eps
-        raise ValueError(
+        raise checks.UserError(
             f"{name} must not underflow, got {value:g}, which is 0 in {precision}; "
             f"use {least:.1e} or more"
         )
@@ -86,7 +86,7 @@ def eps_in(name: str, value: Any, dtype: torch.dtype = torch.float32) -> float:
 def _up_to(top: float) -> Check:
     def check_range(name: str, value: Any) -> float:
         if not 0 < checks.number(name, value) <= top:
-            raise ValueError(f"{name} must be in (0, {top:g}], got {value}")
+            raise checks.UserError(f"{name} must be in (0, {top:g}], got {value}")
         return float(value)
 
     return check_range

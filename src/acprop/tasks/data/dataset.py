@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from acprop.checks import UserError
+
 Form = Literal["idx", "cifar10", "cifar100", "folders", "text", "weights", "pairs"]
 
 
-class DataError(RuntimeError):
+class DataError(UserError, RuntimeError):
     """A set that is not there, or could not be fetched."""
 
 

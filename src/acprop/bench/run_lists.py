@@ -1,8 +1,8 @@
-"""Which runs a study has asked for, so that its status is known without planning it.
+"""Which runs a study has requested, so that its status is known without planning it.
 
-rosters/STUDY-SCALE-RULESET.jsonl in the store: what the study would cost for each run,
-then a line for each run, in the order in which they were asked for. Every
-`acprop bench study` writes it again; it can be deleted.
+run_lists/STUDY-SCALE-RULESET.jsonl in the store: the seconds of one run as the study
+estimates them, then a line for each run, in the order of the requests. Whatever runs a
+study writes it again; it can be deleted.
 """
 
 from collections.abc import Iterable
@@ -15,6 +15,7 @@ from pydantic import FiniteFloat, NonNegativeInt, PositiveInt
 
 from acprop import files
 from acprop.bench.spec import RunSpec
+from acprop.checks import UserError
 from acprop.plain import checked, to_line
 
 T = TypeVar("T")
@@ -29,8 +30,8 @@ class _Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A run that was asked for."""
+class RequestedRun:
+    """A run that a study wants."""
 
     run: str
     optimizer: str
@@ -39,56 +40,54 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Roster:
+class RunList:
     """seconds: of one run, as the study estimates it."""
 
     study: str
     scale: str
     ruleset: str
     seconds: float = 0.0
-    runs: tuple[Asked, ...] = ()
+    runs: tuple[RequestedRun, ...] = ()
 
     def path(self, root: Path) -> Path:
         """Where it is kept."""
         name = f"{self.study.replace('/', '-')}-{self.scale}-{self.ruleset}.jsonl"
-        return root / "rosters" / name
+        return root / "run_lists" / name
 
 
-def asked(specs: Iterable[RunSpec]) -> tuple[Asked, ...]:
+def requested(specs: Iterable[RunSpec]) -> tuple[RequestedRun, ...]:
     """One of each, in their order."""
     unique = {spec.id: spec for spec in specs}
     return tuple(
-        Asked(run, spec.optimizer, spec.seed, spec.epochs)
+        RequestedRun(run, spec.optimizer, spec.seed, spec.epochs)
         for run, spec in unique.items()
     )
 
 
-def write(root: Path, roster: Roster) -> None:
+def write(root: Path, wanted: RunList) -> None:
     """Keep it beside the runs, unless we may only read them, or the disk is full."""
-    about = {"seconds": roster.seconds, "n_runs": len(roster.runs)}
-    lines = [about, *([a.run, a.optimizer, a.seed, a.epochs] for a in roster.runs)]
+    about = {"seconds": wanted.seconds, "n_runs": len(wanted.runs)}
+    lines = [about, *([r.run, r.optimizer, r.seed, r.epochs] for r in wanted.runs)]
     with suppress(OSError):
-        files.write(roster.path(root), "".join(to_line(line) + "\n" for line in lines))
+        files.write(wanted.path(root), "".join(to_line(line) + "\n" for line in lines))
 
 
-def read(root: Path, study: str, scale: str, ruleset: str) -> Roster | None:
-    """What was asked for; None if nothing was. A file that is not whole is named."""
-    path = Roster(study, scale, ruleset).path(root)
+def read(root: Path, study: str, scale: str, ruleset: str) -> RunList | None:
+    """What was requested; None if nothing was. A file that is not whole is named."""
+    path = RunList(study, scale, ruleset).path(root)
     if not path.exists():
         return None
     first, *lines = path.read_bytes().splitlines() or [b""]
     head = _checked(_Head, path, 1, first)
     runs = [_checked(_Line, path, i, line) for i, line in enumerate(lines, 2)]
     if len(runs) != head.n_runs:
-        raise ValueError(
-            f"{path} must have {head.n_runs} runs, got {len(runs)}{_WRITE}"
-        )
-    wanted = tuple(Asked(*run) for run in runs)
-    return Roster(study, scale, ruleset, head.seconds, wanted)
+        raise UserError(f"{path} must have {head.n_runs} runs, got {len(runs)}{_WRITE}")
+    wanted = tuple(RequestedRun(*run) for run in runs)
+    return RunList(study, scale, ruleset, head.seconds, wanted)
 
 
 def _checked(kind: type[T], path: Path, number: int, line: bytes) -> T:
     try:
         return checked(kind, line)
     except ValueError as error:
-        raise ValueError(f"{path}, line {number}: {error}{_WRITE}") from error
+        raise UserError(f"{path}, line {number}: {error}{_WRITE}") from error

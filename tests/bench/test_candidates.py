@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from acprop.bench.candidates import candidates
 from acprop.bench.optimizers import ENTRIES
-from acprop.bench.rulesets import contestants, default_runs, runs_of
 from acprop.bench.spaces import read_spaces
 from acprop.bench.studies import study_folder
 
@@ -16,23 +16,23 @@ WIDE = read_spaces(SHELF.root, "wide-1")
 VGG = SHELF.study("vision/cifar10-vgg11")
 
 
-def test_arms_that_differ_in_what_is_searched_are_one_contestant():
-    names = [who.name for who in contestants(VGG, "smoke", WIDE)]
+def test_arms_that_differ_in_what_is_searched_are_one_candidate():
+    names = [who.name for who in candidates(VGG, "smoke", WIDE)]
     assert names == [
         "sgd", "adam", "adamw", "radam", "adashift", "adabelief", "acprop",
         "acprop convention=authors",
     ]  # fmt: skip
     swept = SHELF.study("vision/vgg-adashift-lr")
-    names = [who.name for who in contestants(swept, "paper", WIDE)]
+    names = [who.name for who in candidates(swept, "paper", WIDE)]
     assert names.count("adashift convention=authors") == 1
     assert (
         len([p for p in swept.planned("paper") if p.spec.optimizer == "adashift"]) > 3
     )
 
 
-def test_a_task_of_its_own_is_a_contestant_of_its_own():
+def test_a_task_of_its_own_is_a_candidate_of_its_own():
     wide = SHELF.study("vision/wrn-avagrad")
-    names = [who.name for who in contestants(wide, "paper", WIDE)]
+    names = [who.name for who in candidates(wide, "paper", WIDE)]
     assert "acprop" in names
     assert any("dataset=cifar100" in name for name in names)
 
@@ -41,15 +41,18 @@ def test_a_task_of_its_own_is_a_contestant_of_its_own():
 def test_every_study_can_be_run_by_every_ruleset(name):
     study = SHELF.study(name)
     for scale in study.scales:
-        who = contestants(study, scale, WIDE)
-        runs = default_runs(study, scale, who)
+        who = candidates(study, scale, WIDE)
+        seeds = study.scale(scale).seeds
+        runs = [
+            r for c in who for r in c.runs(study, scale, c.default_settings(), seeds)
+        ]
         assert len(runs) == len(who) * len(study.scale(scale).seeds)
         assert len({run.spec.id for run in runs}) == len(runs)
 
 
 def test_trials_have_the_seeds_they_are_given_and_the_settings_of_the_variant():
-    authors = contestants(VGG, "small", WIDE)[-1]
-    runs = runs_of(VGG, "small", authors, {"lr": 0.02}, [7, 8])
+    authors = candidates(VGG, "small", WIDE)[-1]
+    runs = authors.runs(VGG, "small", {"lr": 0.02}, [7, 8])
     assert [run.spec.seed for run in runs] == [7, 8]
     spec = runs[0].spec
     assert (spec.settings["convention"], spec.settings["lr"]) == ("authors", 0.02)

@@ -1,0 +1,68 @@
+"""Which optimizers a study compares by the rulesets default and tuned.
+
+A candidate is an optimizer of the study, in a variant of it. Arms that differ only in
+what is searched are one candidate; what a space neither searches nor fixes tells them
+apart, such as the convention of ACProp.
+"""
+
+from dataclasses import dataclass
+
+from acprop.bench.optimizers import find
+from acprop.bench.spaces import Space, Spaces
+from acprop.bench.studies import PlannedRun, Study
+from acprop.plain import Plain, canonical
+
+# Never a variant: a ruleset chooses it, or it does nothing without one that is chosen.
+_CHOSEN = {"lr", "weight_decay", "decoupled", "eps", "beta1", "beta2", "betas"}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """name: its optimizer, and what tells it from others of the same optimizer.
+
+    task_settings: where its arm differs in the task itself.
+    """
+
+    name: str
+    optimizer: str
+    variant: Plain
+    task_settings: Plain
+    space: Space
+    optional: bool
+
+    def default_settings(self) -> Plain:
+        """What its library takes if given nothing, but for the variant."""
+        return {**find(self.optimizer).published, **self.variant}
+
+    def runs(
+        self, study: Study, scale: str, settings: Plain, seeds: list[int]
+    ) -> list[PlannedRun]:
+        """One run for each seed."""
+        given = {**self.variant, **settings}
+        return [
+            PlannedRun(
+                study.spec(scale, self.optimizer, given, seed, **self.task_settings),
+                {**given, **self.task_settings},
+                self.optional,
+            )
+            for seed in seeds
+        ]
+
+
+def candidates(study: Study, scale: str, spaces: Spaces) -> list[Candidate]:
+    """Those of the arms that take part at this scale, in their order."""
+    found: dict[str, Candidate] = {}
+    for arm, settings in study.points(scale):
+        space = spaces.of(arm.optimizer, settings)
+        chosen = _CHOSEN | space.searched() | set(space.fixed)
+        variant = {k: v for k, v in settings.items() if k not in chosen}
+        own = {**variant, **arm.task_settings}
+        name = " ".join([arm.optimizer, *(f"{k}={v}" for k, v in own.items())])
+        key = canonical([arm.optimizer, variant, arm.task_settings])
+        found.setdefault(
+            key,
+            Candidate(
+                name, arm.optimizer, variant, arm.task_settings, space, arm.optional
+            ),
+        )
+    return list(found.values())

@@ -1,0 +1,117 @@
+"""Options that several commands share, and the value that they mean."""
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from acprop import checks
+
+if TYPE_CHECKING:
+    from acprop.bench.engines import Engine
+    from acprop.reproduce.rulesets import Ruleset
+
+EXECUTORS = ("local", "ray", "slurm")
+# Which executor takes which option of a cluster.
+_TAKES = {
+    "address": ("ray",),
+    "cpus": ("ray", "slurm"),
+    "gpus": ("ray", "slurm"),
+    "partition": ("slurm",),
+    "minutes": ("slurm",),
+}
+Threads = Annotated[int, typer.Option(help="of each run; decides its last bits")]
+
+
+def takes(name: str, make: Callable[..., Any]) -> Callable[..., Callable[..., None]]:
+    """Give a command the options of `make`, and by this name the value it makes."""
+    options = inspect.signature(make).parameters.values()
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        def wrapped(**given: Any) -> None:
+            made = make(**{option.name: given.pop(option.name) for option in options})
+            command(**given, **{name: made})
+
+        own = inspect.signature(command).parameters.values()
+        both = [p for p in (*own, *options) if p.name != name]
+        wrapped.__signature__ = inspect.Signature(  # pyright: ignore
+            [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in both]
+        )
+        wrapped.__annotations__ = {p.name: p.annotation for p in both}
+        wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
+        return wrapped
+
+    return decorate
+
+
+def ruleset(
+    ruleset: Annotated[
+        str, typer.Option(help="who chooses settings: default, paper or tuned")
+    ] = "paper",
+    trials: Annotated[
+        int | None, typer.Option(help="of each optimizer; default: the scale's")
+    ] = None,
+    space: Annotated[
+        str | None, typer.Option(help="of studies/spaces; default: the scale's")
+    ] = None,
+) -> "Ruleset":
+    """Who chooses the settings that are compared."""
+    from acprop.reproduce.rulesets import ruleset_of
+
+    return ruleset_of(ruleset, trials=trials, space=space)
+
+
+def engine(
+    jobs: Annotated[int | None, typer.Option(help="default: one for each core")] = None,
+    threads: Threads = 1,
+    executor: Annotated[str, typer.Option(help="local, ray or slurm")] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(help="ray: of a cluster; default: the one here, or a new"),
+    ] = None,
+    cpus: Annotated[
+        int | None, typer.Option(help="ray, slurm: of each run; default: its threads")
+    ] = None,
+    gpus: Annotated[
+        int | None, typer.Option(help="ray, slurm: of each run; default 0")
+    ] = None,
+    partition: Annotated[str | None, typer.Option(help="slurm")] = None,
+    minutes: Annotated[
+        int | None, typer.Option(help="slurm: of each job; default 60")
+    ] = None,
+) -> "Engine":
+    """Where runs are carried out; an option of another executor is refused."""
+    checks.one_of("executor", executor, EXECUTORS)
+    given = {
+        "address": address,
+        "cpus": cpus,
+        "gpus": gpus,
+        "partition": partition,
+        "minutes": minutes,
+    }
+    for name, value in given.items():
+        if value is not None and executor not in _TAKES[name]:
+            whose = " or ".join(_TAKES[name])
+            raise checks.UserError(
+                f"{name} must come with --executor {whose}, got {executor}"
+            )
+    if jobs is not None:
+        checks.whole("jobs", jobs)
+    if executor == "local":
+        from acprop.bench.engines import LocalEngine
+
+        return LocalEngine(jobs, threads)
+    of_each: dict[str, Any] = {
+        "cpus": threads if cpus is None else cpus,
+        "gpus": gpus or 0,
+        "threads": threads,
+        "jobs": jobs,
+    }
+    if executor == "ray":
+        from acprop.bench.engines.ray import RayEngine
+
+        return RayEngine(address, **of_each)
+    from acprop.bench.engines.slurm import SlurmEngine
+
+    return SlurmEngine(60 if minutes is None else minutes, partition, **of_each)
