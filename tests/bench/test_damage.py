@@ -10,14 +10,14 @@ from dataclasses import replace
 
 import pytest
 import torch
-from acprop.bench.rosters import Roster
 from typer.testing import CliRunner
 
-from acprop.bench import index, rosters
+from acprop.bench import index, run_lists
 from acprop.bench.engines import Job
 from acprop.bench.engines.work import work
 from acprop.bench.execute import Outcome, collect, execute
 from acprop.bench.run_files import DamagedError
+from acprop.bench.run_lists import RunList
 from acprop.bench.spec import RunSpec
 from acprop.bench.status import status_of
 from acprop.bench.store import Store
@@ -41,7 +41,7 @@ def done(tmp_path):
     return folder
 
 
-def test_a_new_store_says_its_version_and_an_old_one_becomes_new(tmp_path):
+def test_a_new_store_has_its_version(tmp_path):
     for _ in range(2):
         Store(tmp_path).prepare()
         said = json.loads((tmp_path / "store.json").read_text("utf-8"))
@@ -231,22 +231,12 @@ def test_killed_between_the_renames_of_a_checkpoint_it_goes_on_from_the_last(
         "    made.append(new)\n"
         "    replace(old, new)\n"
         "os.replace = rename\n"
-        "RunFolder(path).unpack({'checkpoint.pt': b'of a later step'})\n"
+        "RunFolder(path).save({'of': 'a later step'})\n"
     )
     words = [sys.executable, "-c", program, stopped.path, str(n_renames)]
     assert subprocess.run(words).returncode == -signal.SIGKILL
     assert list(stopped.path.glob(".checkpoint.pt.*.part"))
     assert_it_ends_as(whole, tmp_path, from_step=7)
-
-
-def test_a_checkpoint_of_an_older_acprop_is_taken_and_that_is_told(
-    stopped, whole, tmp_path, capsys
-):
-    """It has no SHA-256."""
-    saved = torch.load(stopped.path / "checkpoint.pt", weights_only=True)
-    torch.save(saved, stopped.path / "checkpoint.pt")
-    assert_it_ends_as(whole, tmp_path, from_step=7)
-    assert "taken without a check" in capsys.readouterr().err
 
 
 SHAPES = [
@@ -285,8 +275,8 @@ def test_a_file_of_another_shape_is_named_and_the_rest_of_the_store_is_known(
     left = path.read_bytes()
     other = replace(SPEC, seed=1)
     Store(tmp_path).folder(other).begin(other)
-    roster = Roster("s", "smoke", "paper", 1.0, rosters.asked([SPEC, other]))
-    found = status_of(roster, tmp_path)
+    wanted = run_lists.requested([SPEC, other])
+    found = status_of(RunList("s", "smoke", "paper", 1.0, wanted), tmp_path)
     assert (found.total("error"), found.total("paused")) == (1, 1)
     (trouble,) = found.troubles
     assert re.search(why, trouble)
@@ -344,12 +334,12 @@ def test_the_status_is_known_without_torch(tmp_path, done):
     """It takes seconds to import."""
     del done
     program = (
-        "import sys; from pathlib import Path; from acprop.bench import rosters;"
-        "from acprop.bench.rosters import Asked, Roster;"
+        "import sys; from pathlib import Path; from acprop.bench import run_lists;"
+        "from acprop.bench.run_lists import RequestedRun, RunList;"
         "from acprop.reproduce.status import study_status;"
         f"root = Path({str(tmp_path)!r});"
-        f"asked = (Asked({SPEC.id!r}, 'acprop', 0, 3),);"
-        "rosters.write(root, Roster('s', 'smoke', 'paper', 1.0, asked));"
+        f"wanted = (RequestedRun({SPEC.id!r}, 'acprop', 0, 3),);"
+        "run_lists.write(root, RunList('s', 'smoke', 'paper', 1.0, wanted));"
         "found = study_status('s', 'smoke', 'paper', root);"
         "assert found.total('done') == 1, found;"
         "assert 'torch' not in sys.modules"

@@ -34,7 +34,7 @@ def takes(name: str, make: Callable[..., Any]) -> Callable[..., Callable[..., No
             command(**given, **{name: made})
 
         own = inspect.signature(command).parameters.values()
-        both = [p for p in (*own, *options) if p.name != name]
+        both = [*(p for p in own if p.name != name), *options]
         wrapped.__signature__ = inspect.Signature(  # pyright: ignore
             [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in both]
         )
