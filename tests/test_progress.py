@@ -25,3 +25,18 @@ def test_a_quiet_bar_shows_nothing(terminal):
     with Bar("claims", 4, quiet=True) as bar:
         bar.advance()
     assert terminal.getvalue() == ""
+
+
+def test_a_log_gets_a_line_for_each_part_with_the_time_left(capsys, monkeypatch):
+    """20 minutes without a word look like a hang."""
+    clock = iter([0.0, 30.0, 120.0])
+    monkeypatch.setattr("acprop.progress.time.monotonic", lambda: next(clock))
+    with Bar("begin", 4) as bar:
+        bar.advance()
+        bar.finish_part("claims")
+        bar.advance(3)
+        bar.finish_part("vision/mnist-mlp")
+    assert capsys.readouterr().err.splitlines() == [
+        "claims: done after 30 s; 25% of the work, about 1 min 30 s left",
+        "vision/mnist-mlp: done after 2 min 0 s",
+    ]

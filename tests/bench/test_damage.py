@@ -15,13 +15,12 @@ from typer.testing import CliRunner
 from acprop.bench import index, run_lists
 from acprop.bench.engines import Job
 from acprop.bench.engines.work import work
-from acprop.bench.execute import Outcome, collect, execute
+from acprop.bench.execute import execute
 from acprop.bench.run_files import DamagedError
 from acprop.bench.run_lists import RunList
 from acprop.bench.spec import RunSpec
 from acprop.bench.status import status_of
 from acprop.bench.store import Store
-from acprop.bench.studies import PlannedRun
 from acprop.cli.app import app
 from acprop.records import RunStatus
 
@@ -91,14 +90,10 @@ def test_a_truncated_run_is_named_and_neither_changed_nor_run_again(tmp_path, do
     assert index.read(tmp_path)[SPEC.id].damage == outcome.message
 
 
-def test_truncated_metrics_are_named_with_their_line(tmp_path, done):
+def test_truncated_metrics_are_named_with_their_line(done):
     left = truncate(done.path / "metrics.jsonl")
-    planned, outcome = PlannedRun(SPEC, {}, False), Outcome(SPEC, RunStatus.DONE)
-    made = collect([planned], [outcome], tmp_path, study="s", scale="smoke")
-    assert made.records == []
-    (line,) = made.complaints
-    assert "metrics.jsonl, line 2: it is cut off or no JSON" in line
-    assert made.missing == [line]
+    with pytest.raises(DamagedError, match=r"jsonl, line 2: it is cut off or no JSON"):
+        done.record(study="s", scale="smoke")
     assert (done.path / "metrics.jsonl").read_bytes() == left
 
 

@@ -11,9 +11,10 @@ import sys
 import pytest
 import torch
 
+from acprop.bench.conditions import commit, machine
 from acprop.bench.locks import RunInUseError
 from acprop.bench.spec import RunSpec
-from acprop.bench.store import Store, commit, machine
+from acprop.bench.store import RunFolder, Store
 from acprop.records import RunStatus
 
 SPEC = RunSpec("vision", {"dataset": "mnist"}, "acprop", {"lr": 1e-3}, 3, 0)

@@ -115,6 +115,18 @@ def test_stages_count_runs_and_take_the_studys_own_estimate(study, tmp_path):
     assert (stage.runs, stage.done, stage.minutes) == (4, 1, 3 / 60)
 
 
+@on_mnist
+def test_a_damaged_run_is_a_complaint_and_the_others_are_shown(study, tmp_path):
+    first = run(study, tmp_path, PaperRuleset())
+    path = tmp_path / first.runs[0].run / "metrics.jsonl"
+    path.write_bytes(path.read_bytes()[:-9])
+    again = run(study, tmp_path, PaperRuleset())
+    assert again.runs == first.runs[1:]
+    (line,) = again.complaints
+    assert "metrics.jsonl, line 2: it is cut off or no JSON" in line
+    assert again.study.missing == (line,)
+
+
 BAD = [
     (
         {"ruleset": "tunde"},

@@ -17,7 +17,7 @@ from specs import LONG, SPEC, SPECS, attempts, same
 
 from acprop.bench.engines import tokens
 from acprop.bench.engines.agents import agents
-from acprop.bench.engines.ray import RayEngine, _token
+from acprop.bench.engines.ray import RayEngine, driver_mark
 from acprop.bench.execute import execute
 from acprop.bench.store import Store
 
@@ -85,8 +85,7 @@ def test_two_nodes_make_the_records_of_one_machine(cluster, here, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_goes_on_from_what_it_sent(cluster, here, tmp_path):
-    """The nodes share no disk: its checkpoints are with the driver."""
+def test_a_worker_that_is_killed_goes_on_from_its_checkpoint(cluster, here, tmp_path):
     folder, killed = Store(tmp_path).folder(LONG), []
 
     def kill(run, share):
@@ -96,7 +95,7 @@ def test_a_worker_that_is_killed_goes_on_from_what_it_sent(cluster, here, tmp_pa
             os.kill(pid, signal.SIGKILL)
             killed.append(pid)
 
-    engine = RayEngine(cluster.address, send_back=True)
+    engine = RayEngine(cluster.address)
     (outcome,) = execute([LONG], tmp_path, engine=engine, on_progress=kill)
     assert killed
     assert outcome.status == "done"
@@ -128,33 +127,32 @@ def test_what_a_killed_driver_left_is_removed_and_what_others_use_stays(tmp_path
     """The killed one was on this machine; of another's locks we know nothing."""
     far = tmp_path / f".seen-{'0' * 32}-far"
     far.touch()
-    with _token(tmp_path) as other:
+    with driver_mark(tmp_path) as other:
         left = other.with_name(other.name.replace(other.name[6:38], "0" * 32))
         left.touch()
-        with _token(tmp_path) as ours:
+        with driver_mark(tmp_path) as ours:
             assert set(tmp_path.iterdir()) == {far, other, ours}
     assert set(tmp_path.iterdir()) == {far}
 
 
 DRIVER = """
 import json, pathlib, sys
-from acprop.bench.engines.agents import agents
-from acprop.bench.engines.ray import RayEngine, _token
+from acprop.bench.engines.ray import RayEngine
 from acprop.bench.execute import execute
 from acprop.bench.spec import from_plain
-specs, root, address, send_back = json.loads(sys.argv[1])
+specs, root, address = json.loads(sys.argv[1])
 outcomes = execute(
     map(from_plain, specs),
     pathlib.Path(root),
-    engine=RayEngine(address, send_back=send_back),
+    engine=RayEngine(address),
 )
 assert [o.status for o in outcomes] == ["done"] * len(outcomes), outcomes
 """
 
 
-def driver(start, specs, root, address, send_back=None, **environment):
+def driver(start, specs, root, address, **environment):
     plain = [spec.plain() for spec in specs]
-    words = json.dumps([plain, str(root), address, send_back])
+    words = json.dumps([plain, str(root), address])
     env = {**os.environ, **environment}
     return start([sys.executable, "-c", DRIVER, words], stderr=subprocess.PIPE, env=env)
 
@@ -187,22 +185,23 @@ def test_a_driver_without_the_token_is_told_where_it_is(
     refused = driver(start, [SPEC], tmp_path, cluster.address)
     _, said = refused.communicate(timeout=patience)
     last = said.splitlines()[-1]
-    assert last.startswith("ValueError: the token must be that of the Ray cluster at ")
+    assert last.startswith(
+        "acprop.checks.UserError: the token must be that of the Ray cluster at "
+    )
     assert last.endswith("copy ~/.ray/auth_token from its head, or set RAY_AUTH_TOKEN")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("send_back", [None, True], ids=["shared", "sent back"])
 def test_a_driver_that_is_killed_is_started_again(
-    cluster, here, tmp_path, start, until, patience, send_back
+    cluster, here, tmp_path, start, until, patience
 ):
     folder = Store(tmp_path).folder(LONG)
-    first = driver(start, [LONG, *SPECS], tmp_path, cluster.address, send_back)
+    first = driver(start, [LONG, *SPECS], tmp_path, cluster.address)
     until(lambda: (folder.path / "checkpoint.pt").exists())
     first.kill()
     first.wait()
     assert folder.status() == "interrupted"
-    again = driver(start, [LONG, *SPECS], tmp_path, cluster.address, send_back)
+    again = driver(start, [LONG, *SPECS], tmp_path, cluster.address)
     _, said = again.communicate(timeout=patience)
     assert again.returncode == 0, said
     for spec in [LONG, *SPECS]:
@@ -222,8 +221,7 @@ def test_two_drivers_share_the_work_of_one_store(cluster, tmp_path, start, patie
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("send_back", [None, True], ids=["shared", "sent back"])
-def test_a_node_that_is_killed_loses_no_run(cluster, here, tmp_path, send_back):
+def test_a_node_that_is_killed_loses_no_run(cluster, here, tmp_path):
     """Every run goes on where it was, on the node that is left."""
     specs = [LONG, replace(LONG, seed=1)]
     folders = [Store(tmp_path).folder(spec) for spec in specs]
@@ -238,7 +236,7 @@ def test_a_node_that_is_killed_loses_no_run(cluster, here, tmp_path, send_back):
             killed.append(second)
 
     try:
-        engine = RayEngine(cluster.address, send_back=send_back)
+        engine = RayEngine(cluster.address)
         outcomes = execute(specs, tmp_path, engine=engine, on_progress=kill)
     finally:
         if killed:
