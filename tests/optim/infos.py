@@ -31,7 +31,7 @@ from torch.testing._internal.common_optimizers import (
 )
 
 import acprop
-from acprop import Ball, Box
+from acprop import Box
 from acprop.rule import CONVENTIONS
 
 from ..pairs import pairwise
@@ -55,7 +55,6 @@ SHARED = {
     "growing clip": {"clip": "t**0.25", "eps": EPS},
     "no clip": {"clip": None, "eps": EPS},
     "box": {"constraint": Box(-0.5, torch.tensor(0.5))},
-    "ball": {"constraint": Ball(radius=1.5, center=0.1)},
     "capturable": {"capturable": True},
     "capturable, amsgrad, tensor lr": {
         "lr": torch.tensor(0.01),
@@ -147,7 +146,7 @@ REFUSED = [
     ({"convention": 2}, TypeError, r"^convention must be a name or a Convention"),
     ({"clip": 0.0}, ValueError, r"^clip must be above 0, got 0.0; None switches"),
     ({"clip": "t"}, TypeError, r'^clip must be None, "t\*\*0.25" or a number'),
-    ({"constraint": 1.0}, TypeError, r"^constraint must be None, a Box or a Ball"),
+    ({"constraint": 1.0}, TypeError, r"^constraint must be None or a Box"),
     ({"constraint": {"kind": "bx"}}, ValueError, r"^constraint must be of kind "),
     (
         {"constraint": {"kind": "box", "lo": 1.0, "hi": 0.0}},

@@ -150,7 +150,7 @@ BAD = [
         "constraint",
         "box",
         TypeError,
-        "constraint must be None, a Box or a Ball, got 'box'; "
+        "constraint must be None or a Box, got 'box'; "
         "for example acprop.Box(-1.0, 1.0)",
     ),
     (
@@ -351,7 +351,7 @@ def test_a_bad_group_is_refused_as_by_torch(make, error, message):
         ("convention", acprop.PAPER),
         ("foreach", False),
         ("fused", False),
-        ("constraint", acprop.Ball(1)),
+        ("constraint", acprop.Box(1, 1)),
     ],
     ids=str,
 )

@@ -51,7 +51,7 @@ class ScaleByRuleState(NamedTuple):
     average: Tree | None
 
 
-class Numbers(NamedTuple):
+class StepOptions(NamedTuple):
     """The options of a transformation, checked and resolved."""
 
     rule: Rule
@@ -85,7 +85,7 @@ def scale_by_rule(
             "convention".
     """
     fine_print = rules.convention(convention)
-    h = Numbers(
+    h = StepOptions(
         rule=rule,
         convention=fine_print,
         b1=_checked(checks.decay, "b1", b1),
@@ -142,7 +142,7 @@ def _wide(leaf: Any) -> Any:
     return jnp.promote_types(jnp.float32, leaf.dtype)
 
 
-def _zeros(params: Tree, h: Numbers) -> ScaleByRuleState:
+def _zeros(params: Tree, h: StepOptions) -> ScaleByRuleState:
     def like(*axes: int) -> Tree:
         return jax.tree.map(lambda p: jnp.zeros((*axes, *p.shape), _wide(p)), params)
 
@@ -175,7 +175,7 @@ class Leaf(NamedTuple):
 
 
 def _step(
-    updates: Tree, state: ScaleByRuleState, h: Numbers
+    updates: Tree, state: ScaleByRuleState, h: StepOptions
 ) -> tuple[Tree, ScaleByRuleState]:
     count = jnp.asarray(optax.safe_increment(state.count))
     grads, shape = jax.tree.flatten(updates)
@@ -197,7 +197,9 @@ def _step(
     return shape.unflatten(directions), ScaleByRuleState(count, *moved)
 
 
-def _advance(leaf: Leaf, grad: Array, count: Array, h: Numbers) -> tuple[Array, Leaf]:
+def _advance(
+    leaf: Leaf, grad: Array, count: Array, h: StepOptions
+) -> tuple[Array, Leaf]:
     """The direction of one array. The order of the two calls is the delay."""
     dtype = leaf.s.dtype
     g, t = grad.astype(dtype), count.astype(dtype)
@@ -225,7 +227,7 @@ def _in(value: Any, dtype: Any) -> Any:
 
 
 def _observe(
-    leaf: Leaf, g: Array, expected: Array | None, t: Array, h: Numbers
+    leaf: Leaf, g: Array, expected: Array | None, t: Array, h: StepOptions
 ) -> Leaf:
     """Let m and s learn of one gradient; before the window is full it is a 0.
 
@@ -251,7 +253,7 @@ def _observe(
 
 
 def _descend(
-    leaf: Leaf, window: Array, t: Array, h: Numbers
+    leaf: Leaf, window: Array, t: Array, h: StepOptions
 ) -> tuple[Array, Leaf, Array]:
     """Divide by the root of what s has seen so far; return that denominator too."""
     n = _numerator(leaf.m, window, t, h)
@@ -278,7 +280,7 @@ def _descend(
     return direction, leaf._replace(top=top, M=average), denominator
 
 
-def _numerator(mean: Array | None, window: Array, t: Array, h: Numbers) -> Array:
+def _numerator(mean: Array | None, window: Array, t: Array, h: StepOptions) -> Array:
     if h.rule.average == "before":
         assert mean is not None  # `Rule.keeps_m`
         m: Array = mean
@@ -297,7 +299,7 @@ def _numerator(mean: Array | None, window: Array, t: Array, h: Numbers) -> Array
     return total * (1 - h.b1) / _one_minus_power(h.b1, n_seen)
 
 
-def _radicand(leaf: Leaf, k: Array, h: Numbers) -> tuple[Array, Array | None]:
+def _radicand(leaf: Leaf, k: Array, h: StepOptions) -> tuple[Array, Array | None]:
     """What stands under the root, and AMSGrad's running maximum."""
     s, top = leaf.s, leaf.top
     if top is not None and h.convention.amsgrad == "raw":

@@ -1,7 +1,7 @@
 """The options of a parameter group: one field each, with its default and its meaning.
 
 Constructors, signatures, `help`, checks and checkpoints derive from `Options`; the
-scalars of a step from `settings`. Every message has the form
+numbers of a step from `step_options`. Every message has the form
 `<argument> must <condition>, got <value>[; <remedy>]`.
 """
 
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from acprop import checks
 from acprop import rule as rules
-from acprop.optim.constraints import Constraint, to_plain
+from acprop.optim.constraints import Box, to_plain
 from acprop.rule import Clip, Convention, Rule
 
 Group = dict[str, Any]
@@ -219,11 +219,10 @@ class Options:
         'the step, None for none, or "convention": the growing one if guarded, else '
         "none.",
     )
-    constraint: Constraint | None = option(
+    constraint: Box | None = option(
         None,
         _constraint,
-        "`Box(lo, hi)` or `Ball(radius, center)`: the feasible set of each parameter "
-        "tensor, projected onto in the metric of the step.",
+        "`Box(lo, hi)`: where every element is to stay.",
     )
     maximize: bool = option(False, _flag, "ascend.")
     foreach: bool | None = option(
@@ -285,7 +284,7 @@ class Keywords(TypedDict, total=False):
     decoupled_weight_decay: bool
     amsgrad: bool
     clip: ClipOption
-    constraint: Constraint | None
+    constraint: Box | None
     maximize: bool
     foreach: bool | None
     fused: bool | None

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from acprop.optim import dither
+from acprop.optim._torch_internals import has_no_storage
 
 
 class ParamWithState(NamedTuple):
@@ -149,7 +150,7 @@ def is_plain(item: ParamWithState) -> bool:
         type(param) in (Tensor, torch.nn.Parameter)
         and type(grad) is Tensor
         and all(type(t) is Tensor for t in state)
-        and not (param.is_neg() or grad.is_neg() or grad._is_zerotensor())  # pyright: ignore
+        and not (param.is_neg() or grad.is_neg() or has_no_storage(grad))
     )
 
 
@@ -189,7 +190,7 @@ def peak(x: Tensor) -> Tensor:
     return DTensor.from_local(top, shard.device_mesh, placements).full_tensor()
 
 
-def whole(partial: Tensor) -> Tensor:
+def full_tensor(partial: Tensor) -> Tensor:
     """The result of a reduction over all shards, where the tensor is a DTensor."""
     full = getattr(partial, "full_tensor", None)
     return partial if full is None else full()
