@@ -102,12 +102,7 @@ OWN = {
         "max, delay 3, amsgrad": {"reduction": "max", "delay": 3, "amsgrad": True},
     },
     acprop.Adam: BETAS,
-    acprop.RMSprop: {
-        "alpha": {"alpha": 0.9},
-        "centered": {"centered": True},
-        "momentum": {"momentum": 0.9},
-        "both, amsgrad": {"centered": True, "momentum": 0.5, "amsgrad": True},
-    },
+    acprop.RMSprop: {"alpha": {"alpha": 0.9}},
 }
 
 SCHEDULERS = (
@@ -202,8 +197,6 @@ OWN_REFUSED = {
     acprop.Adam: REFUSED_BETAS,
     acprop.RMSprop: [
         ({"alpha": 1.0}, ValueError, r"^alpha must be in \[0, 1\), got 1.0$"),
-        ({"momentum": 1}, ValueError, r"^momentum must be in \[0, 1\), got 1$"),
-        ({"centered": 2}, TypeError, r"^centered must be True or False, got 2$"),
     ],
 }
 

@@ -19,7 +19,7 @@ from acprop.optim.options import (
     Group,
     Keywords,
     checked,
-    from_rmsprop,
+    from_alpha,
     resolved,
     rule_of,
 )
@@ -43,17 +43,19 @@ class FamilyOptimizer(Optimizer):
     def __init__(self, params: ParamsT, options: Mapping[str, Any]) -> None:
         for name in options:
             if name not in self.taken:
-                owner = f"; acprop.{_owner(name)} takes it" if name in FIELDS else ""
+                owner = (
+                    f"; acprop.{_OWNER.get(name, 'ACProp')} takes it"
+                    if name in FIELDS
+                    else ""
+                )
                 raise TypeError(
                     f"{type(self).__name__} must be given options among "
                     f"{', '.join(self.taken)}, got {name!r}{owner}"
                 )
         # What the last step did with each group, by the identity of its dict.
         self._plans: dict[int, StepPlan] = {}
-        if self.fixed.get("as_rmsprop"):
-            options = from_rmsprop(options)
         # ε and bound as they were given: a group of another convention has its own.
-        super().__init__(params, checked({**self.DEFAULTS, **options}))
+        super().__init__(params, checked({**self.DEFAULTS, **from_alpha(options)}))
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Show the options of a named class in its signature; see `Keywords`."""
@@ -61,14 +63,14 @@ class FamilyOptimizer(Optimizer):
         if "DEFAULTS" in cls.__dict__:
             cls.__init__.__signature__ = shown = _signature(cls)  # pyright: ignore
             cls.taken = [name for name in shown.parameters if name not in _SELF]
-            fixed = {"reduction": None, "as_rmsprop": False, **cls.DEFAULTS}
+            fixed = {"reduction": None, **cls.DEFAULTS}
             cls.fixed = {n: v for n, v in fixed.items() if n not in cls.taken}
 
     def add_param_group(self, param_group: Group) -> None:
         """Add a group; its options are checked before anything is changed."""
         if isinstance(param_group, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
-            if self.defaults["as_rmsprop"]:
-                param_group = from_rmsprop(param_group, self.defaults["betas"])
+            if "alpha" in self.taken:
+                param_group = from_alpha(param_group)
             options = self._options_of(param_group)
             # Its parameters and notes of the user's are no options.
             param_group = {**options, **param_group, **options}
@@ -81,8 +83,8 @@ class FamilyOptimizer(Optimizer):
             if options[name] != value:
                 raise ValueError(
                     f"{name} must be {value!r} in {type(self).__name__}, got "
-                    f"{options[name]!r}; acprop.{_owner(name)} takes it, and "
-                    "acprop.to_adamw makes a checkpoint that every class reads"
+                    f"{options[name]!r}; acprop.{_OWNER.get(name, 'ACProp')} takes it, "
+                    "and acprop.to_adamw makes a checkpoint that every class reads"
                 )
         return options
 
@@ -247,13 +249,10 @@ class FamilyOptimizer(Optimizer):
         StepPlan(alone, self._items(alone)).run()
 
 
+# The class that takes an option which not every class takes; the others are ACProp's.
+_OWNER = {"reduction": "AdaShift"}
 # What belongs to a constructor and is no option.
 _SELF = ("self", "params")
-
-
-def _owner(option: str) -> str:
-    """The class that takes an option which not every class takes."""
-    return {"reduction": "AdaShift", "as_rmsprop": "RMSprop"}.get(option, "ACProp")
 
 
 def _signature(cls: type[FamilyOptimizer]) -> inspect.Signature:

@@ -183,19 +183,18 @@ class RMSprop(FamilyOptimizer):
         x = x - lr · g / (√v + ε)                                  ε = 1e-8
 
     For comparisons within the family, and for its options (`ACProp` explains them);
-    otherwise torch's own is the one to use.
+    otherwise torch's own is the one to use, which has momentum and a center too.
 
     Args:
-        momentum: above 0, b = momentum·b + g / (√v + ε) and x = x - lr·b. A group holds
-            it as betas[0], and alpha as betas[1].
-        centered: √(v - m²) for √v, with m = α·m + (1 - α)·g.
+        alpha: α; a group holds it as betas[1].
     """
 
     DEFAULTS: ClassVar[Mapping[str, Any]] = {
         "convention": "torch-rmsprop",
+        "average": None,
         "nesterov": False,
+        "center": None,
         "delay": 0,
-        "as_rmsprop": True,
         "decoupled_weight_decay": False,
     }
 
@@ -206,13 +205,10 @@ class RMSprop(FamilyOptimizer):
         alpha: float = 0.99,
         eps: float | None = None,
         weight_decay: float | Tensor = 0.0,
-        momentum: float = 0.0,
-        centered: bool = False,
         **options: Unpack[Keywords],
     ) -> None:
-        own = {"alpha": alpha, "momentum": momentum, "centered": centered}
-        common = {"lr": lr, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(params, common | own | options)
+        own = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, own | options)
 
 
 def _common(
@@ -231,5 +227,5 @@ def _explained(names: list[str]) -> str:
 
 
 if ACProp.__doc__:  # python -OO has none
-    _SHOWN = [name for name in FIELDS if name not in ("reduction", "as_rmsprop")]
+    _SHOWN = [name for name in FIELDS if name != "reduction"]
     ACProp.__doc__ = ACProp.__doc__.rstrip() + "\n" + _explained(_SHOWN) + "    "
