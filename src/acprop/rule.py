@@ -134,10 +134,10 @@ class Convention:
         Rule(self.average, self.center, 1, self.nesterov)
 
 
-def check_clip(argument: str, value: object) -> None:
+def check_clip(argument: str, value: Any) -> Clip:
     """Refuse what is no `Clip`."""
     if value is None or value == "t**0.25":
-        return
+        return value
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise TypeError(
             f'{argument} must be None, "t**0.25" or a number, got {value!r}'
@@ -146,6 +146,7 @@ def check_clip(argument: str, value: object) -> None:
         raise ValueError(
             f"{argument} must be above 0, got {value}; None switches it off"
         )
+    return value
 
 
 def check_bounded(rule: Rule, convention: Convention, eps: float, clip: object) -> None:

@@ -85,22 +85,34 @@ def scale_by_rule(
             "convention".
     """
     fine_print = rules.convention(convention)
+    if eps is None:
+        eps = fine_print.eps
+    if isinstance(clip, str) and clip == "convention":
+        clip = fine_print.clip
+
+    def checked(check: Any, name: str, value: Any) -> Any:
+        """What is a number is checked at the door; an array may not be known yet."""
+        return value if isinstance(value, jax.Array) else check(name, value)
+
     h = StepOptions(
         rule=rule,
         convention=fine_print,
-        b1=_checked(checks.decay, "b1", b1),
-        b2=_checked(checks.decay, "b2", b2),
-        eps=fine_print.eps
-        if eps is None
-        else _checked(checks.not_negative, "eps", eps),
+        b1=checked(checks.decay, "b1", b1),
+        b2=checked(checks.decay, "b2", b2),
+        eps=checked(checks.not_negative, "eps", eps),
         amsgrad=checks.flag("amsgrad", amsgrad),
-        clip=fine_print.clip if _is_word(clip, "convention") else _clip(clip),
+        clip=checked(rules.check_clip, "clip", clip),
     )
-    if not isinstance(h.eps, jax.Array) and not isinstance(h.clip, jax.Array):
-        rules.check_bounded(rule, fine_print, h.eps, h.clip)
+    if not isinstance(eps, jax.Array) and not isinstance(clip, jax.Array):
+        rules.check_bounded(rule, fine_print, eps, clip)
 
     def init(params: Tree) -> ScaleByRuleState:
-        _check_real(params)
+        for leaf in jax.tree.leaves(params):
+            if jnp.iscomplexobj(leaf):
+                raise TypeError(
+                    f"params must be real, got {jnp.asarray(leaf).dtype}; wrap the "
+                    "transformation in optax.contrib.split_real_and_imaginary"
+                )
         return _zeros(params, h)
 
     def update(
@@ -113,55 +125,24 @@ def scale_by_rule(
     return optax.GradientTransformation(init, update)  # pyright: ignore[reportArgumentType]
 
 
-def _checked(check: Any, name: str, value: Any) -> Any:
-    """What is a number is checked at the door; an array may not be known yet."""
-    return value if isinstance(value, jax.Array) else check(name, value)
-
-
-def _is_word(value: Any, word: str) -> bool:
-    return isinstance(value, str) and value == word
-
-
-def _clip(value: Any) -> Any:
-    if not isinstance(value, jax.Array):
-        rules.check_clip("clip", value)
-    return value
-
-
-def _check_real(params: Tree) -> None:
-    for leaf in jax.tree.leaves(params):
-        if jnp.iscomplexobj(leaf):
-            raise TypeError(
-                f"params must be real, got {jnp.asarray(leaf).dtype}; wrap the "
-                "transformation in optax.contrib.split_real_and_imaginary"
-            )
-
-
-def _wide(leaf: Any) -> Any:
-    """The type of state and arithmetic: in bfloat16 a β2 of 0.999 would be 1."""
-    return jnp.promote_types(jnp.float32, leaf.dtype)
-
-
 def _zeros(params: Tree, h: StepOptions) -> ScaleByRuleState:
-    def like(*axes: int) -> Tree:
-        return jax.tree.map(lambda p: jnp.zeros((*axes, *p.shape), _wide(p)), params)
+    def like(*axes: int, is_shared: bool = False) -> Tree:
+        def zeros(p: Any) -> Array:
+            # In bfloat16 a β2 of 0.999 would be 1.
+            wide = jnp.promote_types(jnp.float32, p.dtype)
+            return jnp.zeros(() if is_shared else (*axes, *p.shape), wide)
 
-    def second() -> Tree:
-        if h.rule.reduction is None:
-            return like()
-        return jax.tree.map(lambda p: jnp.zeros((), _wide(p)), params)
+        return jax.tree.map(zeros, params)
 
+    shared = h.rule.reduction is not None
     return ScaleByRuleState(
         count=jnp.zeros((), jnp.int32),
         mu=like() if h.rule.keeps_m else None,
-        nu=second(),
-        nu_max=second() if h.amsgrad else None,
+        nu=like(is_shared=shared),
+        nu_max=like(is_shared=shared) if h.amsgrad else None,
         past=like(h.rule.delay - 1) if h.rule.delay > 1 else None,
         average=like() if h.rule.keeps_average else None,
     )
-
-
-# ---- one step -----------------------------------------------------------------------
 
 
 class Leaf(NamedTuple):
@@ -203,12 +184,9 @@ def _advance(
     """The direction of one array. The order of the two calls is the delay."""
     dtype = leaf.s.dtype
     g, t = grad.astype(dtype), count.astype(dtype)
-    h = h._replace(
-        b1=_in(h.b1, dtype),
-        b2=_in(h.b2, dtype),
-        eps=_in(h.eps, dtype),
-        clip=h.clip if isinstance(h.clip, str) else _in(h.clip, dtype),
-    )
+    # Arrays in the type of the arithmetic; numbers adapt by themselves.
+    arrays = {n: v for n, v in h._asdict().items() if isinstance(v, jax.Array)}
+    h = h._replace(**{name: value.astype(dtype) for name, value in arrays.items()})
     if h.rule.delay == 0:
         return _descend(_observe(leaf, g, None, t, h), g[None], t, h)[:2]
     window = g[None] if leaf.past is None else jnp.concatenate([leaf.past, g[None]])
@@ -221,18 +199,10 @@ def _advance(
     return direction, leaf if leaf.past is None else leaf._replace(past=window[1:])
 
 
-def _in(value: Any, dtype: Any) -> Any:
-    """An array in the type of the arithmetic; numbers adapt by themselves."""
-    return value.astype(dtype) if isinstance(value, jax.Array) else value
-
-
 def _observe(
     leaf: Leaf, g: Array, expected: Array | None, t: Array, h: StepOptions
 ) -> Leaf:
-    """Let m and s learn of one gradient; before the window is full it is a 0.
-
-    expected: what the average implied, where s is centered on that.
-    """
+    """Let m and s learn of one gradient; `expected` is what the average implied."""
     m, r, gain = leaf.m, g, 1 - h.b2
     if leaf.m is not None:
         m = h.b1 * leaf.m + (1 - h.b1) * g

@@ -40,7 +40,7 @@ class FamilyOptimizer(Optimizer):
     taken: ClassVar[Collection[str]] = FIELDS
     fixed: ClassVar[Mapping[str, Any]] = {}
 
-    def __init__(self, params: ParamsT, options: Mapping[str, Any]) -> None:
+    def __init__(self, params: ParamsT, **options: Any) -> None:
         for name in options:
             if name not in self.taken:
                 owner = (

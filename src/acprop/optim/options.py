@@ -34,54 +34,38 @@ def _python(value: Any) -> Any:
     return value.item()
 
 
-def _not_negative(name: str, value: Any) -> float:
-    return checks.not_negative(name, _python(value))
+def _or_tensor(check: Check) -> Check:
+    """The check of a number, also of the one that a tensor holds."""
 
-
-def _lr(name: str, value: Any) -> float | Tensor:
-    if not isinstance(value, Tensor):
-        return _not_negative(name, value)
-    _one_element(name, value)
-    _not_negative(name, value.item())
-    return value
-
-
-def _one_element(name: str, value: Tensor) -> None:
-    if value.numel() != 1:
-        raise ValueError(
-            f"{name} must have one element if it is a tensor, "
-            f"got shape {tuple(value.shape)}"
-        )
-
-
-def _weight_decay(name: str, value: Any) -> float | Tensor:
-    if isinstance(value, Tensor):
-        return _lr(name, value)
-    return _not_negative(name, value)
-
-
-def check_decay(name: str, value: Any) -> float | Tensor:
-    """Refuse what cannot be the decay of a running mean."""
-    if isinstance(value, Tensor):
-        _one_element(name, value)
-        check_decay(name, value.item())
+    def look(name: str, value: Any) -> float | Tensor:
+        if not isinstance(value, Tensor):
+            return check(name, _python(value))
+        if value.numel() != 1:
+            raise ValueError(
+                f"{name} must have one element if it is a tensor, "
+                f"got shape {tuple(value.shape)}"
+            )
+        check(name, value.item())
         return value
-    return checks.decay(name, _python(value))
+
+    return look
+
+
+_amount = _or_tensor(checks.not_negative)
+_decay = _or_tensor(checks.decay)
 
 
 def _betas(name: str, value: Any) -> Betas:
     # Any pair: configuration libraries have lists of their own.
-    if isinstance(value, str | Tensor) or not isinstance(value, Iterable):
-        raise TypeError(f"{name} must be a pair of numbers, got {value!r}")
-    pair: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+    is_one = isinstance(value, str | Tensor) or not isinstance(value, Iterable)
+    pair: list[Any] = [] if is_one else list(value)  # pyright: ignore
     if len(pair) != 2:
         raise TypeError(f"{name} must be a pair of numbers, got {value!r}")
-    beta1, beta2 = (check_decay(f"{name}[{i}]", b) for i, b in enumerate(pair))
-    return beta1, beta2
+    return _decay(f"{name}[0]", pair[0]), _decay(f"{name}[1]", pair[1])
 
 
 def _eps(name: str, value: Any) -> float | None:
-    return None if value is None else _not_negative(name, value)
+    return None if value is None else checks.not_negative(name, _python(value))
 
 
 def _clip(name: str, value: Any) -> ClipOption:
@@ -95,24 +79,15 @@ def _convention(_: str, value: Any) -> rules.PlainConvention:
     return rules.plain(rules.convention(value))
 
 
-def _constraint(_: str, value: Any) -> Any:
-    return to_plain(value)
-
-
-def _flag(name: str, value: Any) -> bool:
+def _flag(name: str, value: Any, allowed: str = "True or False") -> bool:
     value = _python(value)
     if isinstance(value, int) and value in (0, 1):
         return bool(value)
-    raise TypeError(f"{name} must be True or False, got {value!r}")
+    raise TypeError(f"{name} must be {allowed}, got {value!r}")
 
 
 def _kernel(name: str, value: Any) -> bool | None:
-    if value is None:
-        return None
-    try:
-        return _flag(name, value)
-    except TypeError as error:
-        raise TypeError(f"{name} must be None, True or False, got {value!r}") from error
+    return None if value is None else _flag(name, value, "None, True or False")
 
 
 def _seed(name: str, value: Any) -> int | None:
@@ -141,7 +116,7 @@ class Options:
     """What a parameter group holds besides its parameters."""
 
     lr: float | Tensor = option(
-        1e-3, _lr, "learning rate; a one-element tensor is allowed."
+        1e-3, _amount, "learning rate; a one-element tensor is allowed."
     )
     betas: Betas = option(
         (0.9, 0.999), _betas, "(β1, β2), the decay of the average and of the surprise."
@@ -152,7 +127,7 @@ class Options:
         "ε; None takes the convention's own: 1e-30 guarded, 1e-8 as in torch.optim, "
         "1e-16 otherwise.",
     )
-    weight_decay: float | Tensor = option(0.0, _weight_decay, "λ.")
+    weight_decay: float | Tensor = option(0.0, _amount, "λ.")
     convention: str | Convention = option(
         "guarded",
         _convention,
@@ -215,7 +190,7 @@ class Options:
     )
     constraint: Box | None = option(
         None,
-        _constraint,
+        lambda _, value: to_plain(value),
         "`Box(lo, hi)`: where every element is to stay.",
     )
     maximize: bool = option(False, _flag, "ascend.")
@@ -331,7 +306,7 @@ def from_alpha(given: Mapping[str, Any]) -> Group:
     """Options with torch's word for RMSprop's decay, alpha, in ours."""
     group = dict(given)
     if "alpha" in group:
-        group["betas"] = 0.0, check_decay("alpha", group.pop("alpha"))
+        group["betas"] = 0.0, _decay("alpha", group.pop("alpha"))
     return group
 
 

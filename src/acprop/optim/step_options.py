@@ -78,34 +78,22 @@ class StepOptions(NamedTuple):
 def step_options_of(group: dict[str, Any]) -> StepOptions:
     """Read a parameter group."""
     beta1, beta2 = group["betas"]
-    same = {name: group[name] for name in _SAME}
+    lr = group["lr"]
+    if isinstance(lr, Tensor) and lr.dim() > 0:
+        # One element of any shape must not lend its shape to what it scales.
+        lr = lr.squeeze()
+    own = {
+        "rule": rule_of(group),
+        "convention": rules.convention(group["convention"]),
+        "lr": lr,
+        "beta1": beta1,
+        "beta2": beta2,
+        "constraint": from_plain(group["constraint"]),
+        "on_device": group["capturable"] or torch.compiler.is_compiling(),
+    }
     return StepOptions(
-        rule=rule_of(group),
-        convention=rules.convention(group["convention"]),
-        lr=_to_0_dim(group["lr"]),
-        beta1=beta1,
-        beta2=beta2,
-        constraint=from_plain(group["constraint"]),
-        on_device=group["capturable"] or torch.compiler.is_compiling(),
-        **same,
+        **own, **{name: group[name] for name in StepOptions._fields if name not in own}
     )
-
-
-# What a group and its settings call by one name.
-_SAME = (
-    "eps",
-    "weight_decay",
-    "decoupled_weight_decay",
-    "amsgrad",
-    "clip",
-    "maximize",
-    "differentiable",
-)
-
-
-def _to_0_dim(lr: Scalar) -> Scalar:
-    """A one-element tensor of any shape must not lend its shape to what it scales."""
-    return lr.squeeze() if isinstance(lr, Tensor) and lr.dim() > 0 else lr
 
 
 def step_number(step: Tensor, state: Tensor, h: StepOptions) -> Scalar:
