@@ -81,7 +81,7 @@ SDPROP = RMSPROP_CENTERED
 ADAM = Rule(average="before", center=None, delay=0)
 ADABELIEF = Rule(average="before", center="m", delay=0)
 ADASHIFT = Rule(average=None, center=None, delay=1)
-# What `acprop.ACProp` is unless it is told otherwise.
+# What `acprop.ACProp` is by default.
 ACPROP = Rule(average="after", center="average", delay=1, nesterov=True)
 ACPROP_PAPER = Rule(average=None, center="m", delay=1)  # Algorithm 2
 ACPROP_BEFORE = Rule(average="before", center="m", delay=1)  # the appendix's theorem
@@ -105,8 +105,8 @@ class Convention:
     clip             the default bound on |numerator / denominator|; where there is one,
                      0/0 = 0
     average, center, nesterov
-                     what `ACProp` averages, is centered on and looks ahead to unless
-                     it is told; see `Rule`
+                     what `ACProp` averages, is centered on and looks ahead to by
+                     default; see `Rule`
     """
 
     name: str
@@ -254,7 +254,7 @@ def choose(
     delay: int = 1,
     reduction: Literal["max", "mean"] | None = None,
 ) -> Rule:
-    """The rule that options ask for; "convention" leaves one to the convention.
+    """The rule that options make up; "convention" leaves one to the convention.
 
     Its look ahead and its center belong to its own average: another average has no look
     ahead, and the paper's center.

@@ -151,6 +151,18 @@ BAD = [
         "for example acprop.Box(-1.0, 1.0)",
     ),
     (
+        "constraint",
+        {"kind": "bx"},
+        ValueError,
+        "constraint must be of kind 'box', got 'bx'",
+    ),
+    (
+        "constraint",
+        {"kind": "box", "lo": 1.0, "hi": 0.0},
+        ValueError,
+        "lo must be at most hi, got 1.0 and 0.0",
+    ),
+    (
         "stochastic_rounding",
         -1,
         ValueError,

@@ -209,9 +209,9 @@ def test_adam_goes_on_where_torchs_adamw_stopped(amsgrad, foreach):
     given = {"amsgrad": amsgrad, "lr": 0.02, "betas": (0.8, 0.9), "weight_decay": 0.3}
     torchs = walk(torch.optim.AdamW(plain_params(torch.float64), **given), 3)
     saved = through_a_file(torchs.state_dict())
-    # Older torch does not save that AdamW's decay is decoupled; then we are told.
-    told = {"decoupled_weight_decay"} - saved["param_groups"][0].keys()
-    ours = acprop.Adam(copies(torchs), foreach=foreach, **dict.fromkeys(told, True))
+    # Older torch does not save that AdamW's decay is decoupled; then we must be.
+    missing = {"decoupled_weight_decay"} - saved["param_groups"][0].keys()
+    ours = acprop.Adam(copies(torchs), foreach=foreach, **dict.fromkeys(missing, True))
     ours.load_state_dict(saved)
     later = range(3, 40)
     up_to_rounding(snapshot(walk(ours, later)), snapshot(walk(torchs, later)))

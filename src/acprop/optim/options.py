@@ -311,7 +311,7 @@ def from_alpha(given: Mapping[str, Any]) -> Group:
 
 
 def snapshot(group: Group) -> tuple[Any, ...]:
-    """The options of a group but lr, to tell later whether one was changed by hand."""
+    """The options of a group but lr, for `is_unchanged`."""
     return tuple(
         copy(value) if type(value) in (list, dict) else value  # changed in place
         for value in _COMPARED(group)

@@ -50,7 +50,7 @@ class StepOptions(NamedTuple):
         """What is added to the root.
 
         Where there is a bound, 0/0 must be 0: an ε too small for the type becomes its
-        smallest normal number, which no root of a nonzero s can tell from 0.
+        smallest normal number, beside which every root of a nonzero s is large.
         """
         if self.convention.eps_placement == "inside":
             return 0.0

@@ -118,7 +118,7 @@ def prepare(
     return [PreparedCall(same, h, state) for same in kinds.values()]
 
 
-# What C is told the addresses of.
+# The columns whose addresses C reads.
 _COLUMNS = (
     "param",
     "grad",
