@@ -43,11 +43,7 @@ class FamilyOptimizer(Optimizer):
     def __init__(self, params: ParamsT, **options: Any) -> None:
         for name in options:
             if name not in self.taken:
-                owner = (
-                    f"; acprop.{_OWNER.get(name, 'ACProp')} takes it"
-                    if name in FIELDS
-                    else ""
-                )
+                owner = f"; acprop.{_owner(name)} takes it" if name in FIELDS else ""
                 raise TypeError(
                     f"{type(self).__name__} must be given options among "
                     f"{', '.join(self.taken)}, got {name!r}{owner}"
@@ -83,8 +79,8 @@ class FamilyOptimizer(Optimizer):
             if options[name] != value:
                 raise ValueError(
                     f"{name} must be {value!r} in {type(self).__name__}, got "
-                    f"{options[name]!r}; acprop.{_OWNER.get(name, 'ACProp')} takes it, "
-                    "and acprop.to_adamw makes a checkpoint that every class reads"
+                    f"{options[name]!r}; acprop.{_owner(name)} takes it, and "
+                    "acprop.to_adamw makes a checkpoint that every class reads"
                 )
         return options
 
@@ -101,6 +97,8 @@ class FamilyOptimizer(Optimizer):
         if isinstance(group.get("betas"), list):
             del options["betas"]  # it may be changed in place again
         group.update(options)
+        # Of no tensor yet, but it knows the options.
+        self._plans[id(group)] = StepPlan(group, [], self.state)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -111,14 +109,14 @@ class FamilyOptimizer(Optimizer):
         with checkpoints.translated(self, self._options_of):
             super().load_state_dict(state_dict)
 
-    def _init_group(self, group: Group, flat: list[Any], is_new: bool) -> None:
+    def _init_group(self, group: Group, flat: list[Any], is_traced: bool) -> None:
         """Append what a step needs, for each parameter with a gradient in turn.
 
         The name, and lists that hold nothing but values, are what torch.compile knows:
         it runs this method while tracing, so that state is made once and outside the
-        graph, and so that options are checked.
+        graph. Else options were checked before the first group was planned.
         """
-        if is_new:
+        if is_traced:
             self._check_options(group)
         # Once for all parameters: on accelerators this runs at every step.
         rule = rule_of(group)
@@ -139,7 +137,6 @@ class FamilyOptimizer(Optimizer):
 
     def _items(self, group: Group) -> list[ParamWithState]:
         flat: list[Any] = []
-        # Elsewhere options are checked before the first group is planned.
         self._init_group(group, flat, torch.compiler.is_compiling())
         # All but the place in a sharded tensor, which only a kernel needs.
         n = len(ParamWithState._fields) - 1
@@ -249,10 +246,13 @@ class FamilyOptimizer(Optimizer):
         StepPlan(alone, self._items(alone)).run()
 
 
-# The class that takes an option which not every class takes; the others are ACProp's.
-_OWNER = {"reduction": "AdaShift"}
 # What belongs to a constructor and is no option.
 _SELF = ("self", "params")
+
+
+def _owner(option: str) -> str:
+    """The class that takes an option which not every class takes."""
+    return "AdaShift" if option == "reduction" else "ACProp"
 
 
 def _signature(cls: type[FamilyOptimizer]) -> inspect.Signature:
