@@ -40,18 +40,15 @@ struct job {
 
 #define ISA base
 #include "step_types.inc"
-#undef ISA
 
 #ifdef HAVE_X86_LEVELS
 AVX2_BEGIN
 #define ISA avx2
 #include "step_types.inc"
-#undef ISA
 ISA_END
 AVX512_BEGIN
 #define ISA avx512
 #include "step_types.inc"
-#undef ISA
 ISA_END
 #endif
 
