@@ -248,6 +248,11 @@ def test_a_bad_option_of_a_group_is_refused_and_changes_nothing(
     torch.testing.assert_close(opt.state_dict()["state"], state, rtol=0, atol=0)
 
 
+def test_a_bad_alpha_of_a_group_is_refused():
+    with pytest.raises(ValueError, match=r"^alpha must be in \[0, 1\), got 1.0$"):
+        acprop.RMSprop([{"params": [a_param()], "alpha": 1.0}])
+
+
 @pytest.mark.parametrize("cls", CLASSES, ids=label)
 def test_foreach_does_not_go_with_differentiable(cls):
     message = (

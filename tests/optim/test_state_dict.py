@@ -97,17 +97,6 @@ def test_a_convention_of_ones_own_comes_back_from_a_file():
     assert kept["name"] not in CONVENTIONS
 
 
-def test_a_constraint_comes_back_from_a_file_with_its_tensors():
-    box = acprop.Box(torch.tensor([-1.0, -2.0]), torch.tensor([0.5, 0.25]))
-    optimizer = walk(acprop.ACProp([leaf(torch.ones(2))], lr=1.0, constraint=box), 2)
-    fresh = acprop.ACProp(copies(optimizer))
-    fresh.load_state_dict(through_a_file(optimizer.state_dict()))
-    moved = [leaf(torch.full((2,), 9.0))]
-    fresh.param_groups[0]["params"][0].data.copy_(moved[0])
-    walk(fresh, 1)
-    assert (fresh.param_groups[0]["params"][0] <= box.hi).all()
-
-
 @each_option
 def test_to_save_or_to_load_changes_neither_optimizer_nor_dict(case):
     optimizer = walk(case.make(typed_params()), 2)
