@@ -5,7 +5,7 @@ numbers of a step from `step_options`. Every message has the form
 `<argument> must <condition>, got <value>[; <remedy>]`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
 from operator import itemgetter
@@ -13,102 +13,19 @@ from typing import Any, Literal, TypedDict
 
 from torch import Tensor
 
-from acprop import checks
 from acprop import rule as rules
+from acprop.optim import option_checks as check
 from acprop.optim.constraints import Box, to_plain
 from acprop.rule import Clip, Convention, Rule
 
 Group = dict[str, Any]
 Betas = tuple[float | Tensor, float | Tensor]
 ClipOption = Clip | Literal["convention"]
-Check = Callable[[str, Any], Any]
 
 
-# ---- checks: each returns the value as a checkpoint keeps it ------------------------
-
-
-def _python(value: Any) -> Any:
-    """A numpy scalar as Python's own, which torch.load(weights_only=True) can read."""
-    if isinstance(value, Tensor) or not hasattr(value, "item"):
-        return value
-    return value.item()
-
-
-def _or_tensor(check: Check) -> Check:
-    """The check of a number, also of the one that a tensor holds."""
-
-    def look(name: str, value: Any) -> float | Tensor:
-        if not isinstance(value, Tensor):
-            return check(name, _python(value))
-        if value.numel() != 1:
-            raise ValueError(
-                f"{name} must have one element if it is a tensor, "
-                f"got shape {tuple(value.shape)}"
-            )
-        check(name, value.item())
-        return value
-
-    return look
-
-
-_amount = _or_tensor(checks.not_negative)
-_decay = _or_tensor(checks.decay)
-
-
-def _betas(name: str, value: Any) -> Betas:
-    # Any pair: configuration libraries have lists of their own.
-    is_one = isinstance(value, str | Tensor) or not isinstance(value, Iterable)
-    pair: list[Any] = [] if is_one else list(value)  # pyright: ignore
-    if len(pair) != 2:
-        raise TypeError(f"{name} must be a pair of numbers, got {value!r}")
-    return _decay(f"{name}[0]", pair[0]), _decay(f"{name}[1]", pair[1])
-
-
-def _eps(name: str, value: Any) -> float | None:
-    return None if value is None else checks.not_negative(name, _python(value))
-
-
-def _clip(name: str, value: Any) -> ClipOption:
-    value = _python(value)
-    if value != "convention":
-        rules.check_clip(name, value)
-    return value
-
-
-def _convention(_: str, value: Any) -> rules.PlainConvention:
-    return rules.plain(rules.convention(value))
-
-
-def _flag(name: str, value: Any, allowed: str = "True or False") -> bool:
-    value = _python(value)
-    if isinstance(value, int) and value in (0, 1):
-        return bool(value)
-    raise TypeError(f"{name} must be {allowed}, got {value!r}")
-
-
-def _kernel(name: str, value: Any) -> bool | None:
-    return None if value is None else _flag(name, value, "None, True or False")
-
-
-def _seed(name: str, value: Any) -> int | None:
-    value = _python(value)
-    if value is not None and checks.whole(name, value, least=0) >= 2**32:
-        raise ValueError(
-            f"{name} must be below 2**32, got {value}; take a smaller seed"
-        )
-    return value
-
-
-def _of_rule(_: str, value: Any) -> Any:
-    return _python(value)  # `Rule` itself looks at all of them together
-
-
-def option(default: Any, check: Check, meaning: str) -> Any:
+def option(default: Any, is_allowed: check.Check, meaning: str) -> Any:
     """A field of `Options`."""
-    return field(default=default, metadata={"check": check, "meaning": meaning})
-
-
-# ---- the options --------------------------------------------------------------------
+    return field(default=default, metadata={"check": is_allowed, "meaning": meaning})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,21 +33,23 @@ class Options:
     """What a parameter group holds besides its parameters."""
 
     lr: float | Tensor = option(
-        1e-3, _amount, "learning rate; a one-element tensor is allowed."
+        1e-3, check.amount, "learning rate; a one-element tensor is allowed."
     )
     betas: Betas = option(
-        (0.9, 0.999), _betas, "(β1, β2), the decay of the average and of the surprise."
+        (0.9, 0.999),
+        check.betas,
+        "(β1, β2), the decay of the average and of the surprise.",
     )
     eps: float | None = option(
         None,
-        _eps,
+        check.eps,
         "ε; None takes the convention's own: 1e-30 guarded, 1e-8 as in torch.optim, "
         "1e-16 otherwise.",
     )
-    weight_decay: float | Tensor = option(0.0, _amount, "λ.")
+    weight_decay: float | Tensor = option(0.0, check.amount, "λ.")
     convention: str | Convention = option(
         "guarded",
-        _convention,
+        check.convention,
         '"guarded", or to the letter of a publication: "paper" (Algorithm 2), '
         '"authors" (their repository, rectification off), "optax" '
         "(optax.contrib.acprop). A `Convention` of your own is welcome too: "
@@ -138,32 +57,32 @@ class Options:
     )
     decoupled_weight_decay: bool = option(
         True,
-        _flag,
+        check.flag,
         "True: x = x - lr·λ·x before the step, as AdamW does. False: g = g + λ·x, as "
         "Adam does.",
     )
     amsgrad: bool = option(
         False,
-        _flag,
+        check.flag,
         'divide by the largest root so far; with "guarded" and "paper" no step size '
         "then ever grows, as the appendix's momentum theorem needs it.",
     )
     average: rules.Average | Literal["convention"] = option(
         "convention",
-        _of_rule,
+        check.of_rule,
         'what is averaged with β1: None, nothing, as in Algorithm 2; "before", the '
         'gradient, before it is divided, as Adam does; "after", the normalised '
         'gradient; or "convention": "after" if guarded, else None.',
     )
     nesterov: bool | Literal["convention"] = option(
         "convention",
-        _of_rule,
+        check.of_rule,
         'does the average look one step ahead? "convention": as the convention\'s own '
         "average does; another average does not.",
     )
     center: rules.Center | Literal["convention"] = option(
         "convention",
-        _of_rule,
+        check.of_rule,
         'what s is centered on: None, nothing; "m", the running mean of gradients, as '
         'in the paper; "average", what the average itself implies, which needs no m; '
         'or "convention": "average" for the guarded convention\'s own average, else '
@@ -171,19 +90,19 @@ class Options:
     )
     delay: int = option(
         1,
-        _of_rule,
+        check.of_rule,
         "by how many steps s lags behind; a larger delay divides the mean of the "
         "newest `delay` gradients; 0 is synchronous.",
     )
     reduction: Literal["max", "mean"] | None = option(
         None,
-        _of_rule,
+        check.of_rule,
         '"max" or "mean" shares one second moment among all elements of a tensor; '
         "None keeps one for each element.",
     )
     clip: ClipOption = option(
         "convention",
-        _clip,
+        check.clip,
         'bound on |u|, the normalised gradient: a number, "t**0.25", which grows with '
         'the step, None for none, or "convention": the growing one if guarded, else '
         "none.",
@@ -193,45 +112,47 @@ class Options:
         lambda _, value: to_plain(value),
         "`Box(lo, hi)`: where every element is to stay.",
     )
-    maximize: bool = option(False, _flag, "ascend.")
+    maximize: bool = option(False, check.flag, "ascend.")
     foreach: bool | None = option(
         None,
-        _kernel,
+        check.kernel,
         "use torch's list operations; None does so where torch.optim would.",
     )
     fused: bool | None = option(
         None,
-        _kernel,
+        check.kernel,
         "True demands the native one-pass kernel of the CPU, or an error at the step "
         "that says why not; None takes it for all that it can do; False never.",
     )
     capturable: bool = option(
-        False, _flag, "keep the step counter on the device, for graph capture."
+        False, check.flag, "keep the step counter on the device, for graph capture."
     )
     differentiable: bool = option(
-        False, _flag, "let autograd run through the step; betas and λ may be tensors."
+        False,
+        check.flag,
+        "let autograd run through the step; betas and λ may be tensors.",
     )
     kahan: bool = option(
         True,
-        _flag,
+        check.flag,
         "carry along what half-precision parameters lose in rounding, so that updates "
         "below their resolution add up; one more buffer of their type.",
     )
     stochastic_rounding: int | None = option(
         None,
-        _seed,
+        check.seed,
         "a seed below 2**32: round bfloat16 parameters at random, so that it is right "
         "on average, and keep no compensation; needs kahan=False. None does not.",
     )
     small_state: bool = option(
         False,
-        _flag,
+        check.flag,
         "keep the average and s of matrices and larger tensors in 8 bits per element: "
         "2.1 bytes per parameter instead of 8; docs/small-state.md.",
     )
     error_if_nonfinite: bool = option(
         False,
-        _flag,
+        check.flag,
         "raise, naming the parameter, before a NaN or infinite gradient changes "
         "anything; False does what torch.optim does.",
     )
@@ -275,7 +196,7 @@ def checked(options: Mapping[str, Any]) -> Group:
         for name, f in FIELDS.items()
     }
     resolved(plain)
-    _check_together(plain)
+    check.together(plain)
     return plain
 
 
@@ -306,7 +227,7 @@ def from_alpha(given: Mapping[str, Any]) -> Group:
     """Options with torch's word for RMSprop's decay, alpha, in ours."""
     group = dict(given)
     if "alpha" in group:
-        group["betas"] = 0.0, _decay("alpha", group.pop("alpha"))
+        group["betas"] = 0.0, check.decay("alpha", group.pop("alpha"))
     return group
 
 
@@ -324,41 +245,3 @@ def is_unchanged(group: Group, kept: tuple[Any, ...]) -> bool:
         return _COMPARED(group) == kept
     except (KeyError, ValueError, RuntimeError):  # one is gone; arrays, large tensors
         return False
-
-
-def _check_together(group: Group) -> None:
-    if group["fused"] and group["foreach"]:
-        raise ValueError("foreach must be None or False with fused=True, got True")
-    if group["foreach"] and group["differentiable"]:
-        raise ValueError(
-            "foreach must be None or False with differentiable=True, got True; "
-            "torch's list operations do not support autograd"
-        )
-    if group["stochastic_rounding"] is not None and group["kahan"]:
-        raise ValueError(
-            "kahan must be False with stochastic_rounding, got True; both mend the "
-            "same rounding"
-        )
-    if group["small_state"]:
-        _check_small(group)
-    numbers = {"betas[0]": group["betas"][0], "betas[1]": group["betas"][1]}
-    for name, value in {**numbers, "weight_decay": group["weight_decay"]}.items():
-        if isinstance(value, Tensor) and not group["differentiable"]:
-            raise TypeError(
-                f"{name} must be a number unless differentiable=True, got a tensor"
-            )
-
-
-def _check_small(group: Group) -> None:
-    """8-bit state is advanced in blocks, one step behind at most."""
-    for name, plain in {
-        "delay": group["delay"] in (0, 1),
-        "reduction": group["reduction"] is None,
-        "constraint": group["constraint"] is None,
-        "differentiable": not group["differentiable"],
-        "fused": not group["fused"],
-    }.items():
-        if not plain:
-            raise ValueError(
-                f"small_state must be False with {name}={group[name]!r}, got True"
-            )
