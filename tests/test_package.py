@@ -151,6 +151,16 @@ def rmsprop(x, gs):
         yield x
 
 
+def rmsprop_centered(x, gs):
+    m = v = b = 0.0
+    for g in gs:
+        m = BETA2 * m + (1 - BETA2) * g
+        v = BETA2 * v + (1 - BETA2) * g**2
+        b = BETA1 * b + g / (sqrt(v - m**2) + EPS)
+        x = x - LR * b
+        yield x
+
+
 BETAS = {"betas": (BETA1, BETA2)}
 # the lines as they stand in the docstring, and the walk they describe
 FORMULAS = [
@@ -214,6 +224,16 @@ FORMULAS = [
         """
         v = α·v + (1 - α)·g²
         x = x - lr · g / (√v + ε)                                  ε = 1e-8
+        """,
+    ),
+    (
+        acprop.RMSprop,
+        {"alpha": BETA2, "momentum": BETA1, "centered": True},
+        rmsprop_centered,
+        """
+        momentum: above 0, b = momentum·b + g / (√v + ε) and x = x - lr·b. A group holds
+            it as betas[0], and alpha as betas[1].
+        centered: √(v - m²) for √v, with m = α·m + (1 - α)·g.
         """,
     ),
 ]

@@ -102,7 +102,12 @@ OWN = {
         "max, delay 3, amsgrad": {"reduction": "max", "delay": 3, "amsgrad": True},
     },
     acprop.Adam: BETAS,
-    acprop.RMSprop: {"alpha": {"alpha": 0.9}},
+    acprop.RMSprop: {
+        "alpha": {"alpha": 0.9},
+        "centered": {"centered": True},
+        "momentum": {"momentum": 0.9},
+        "both, amsgrad": {"centered": True, "momentum": 0.5, "amsgrad": True},
+    },
 }
 
 SCHEDULERS = (

@@ -353,6 +353,21 @@ def test_what_is_no_checkpoint_of_ours_is_refused_by_name(given):
         acprop.to_adamw(given)
 
 
+@pytest.mark.parametrize("centered", [False, True])
+def test_the_momentum_of_rmsprop_is_a_sum_on_both_sides(centered):
+    """Of AdamW's mean m it is m/√v̂/(1 - β1), and back."""
+    torchs = walk(torch.optim.AdamW(plain_params(torch.float64)), 5)
+    given = {"momentum": 0.9, "alpha": 0.999, "centered": centered}
+    opt = acprop.RMSprop(copies(torchs), **given)
+    opt.load_state_dict(through_a_file(torchs.state_dict()))
+    for theirs, mine in zip(snapshot(torchs), snapshot(opt), strict=True):
+        u = theirs["exp_avg"] / (theirs["exp_avg_sq"] / (1 - 0.999**5)).sqrt()
+        torch.testing.assert_close(mine["momentum_buffer"], u / (1 - 0.9))
+    back = acprop.to_adamw(opt.state_dict())["state"]
+    for i, theirs in enumerate(snapshot(torchs)):
+        torch.testing.assert_close(back[i]["exp_avg"], theirs["exp_avg"])
+
+
 # 4. Options that change between two steps
 
 AFTER = {"average": "after", "center": "average", "nesterov": True}

@@ -25,6 +25,7 @@ RULES = {
     "adashift, mean, delay 2": (acprop.AdaShift, {"reduction": "mean", "delay": 2}),
     "adam": (acprop.Adam, {}),
     "rmsprop": (acprop.RMSprop, {}),
+    "rmsprop, centered": (acprop.RMSprop, {"centered": True, "momentum": 0.9}),
 }
 OPTIONS = {
     "amsgrad": {"amsgrad": True},

@@ -90,6 +90,9 @@ BAD = [
     ),
     ("alpha", 1.0, ValueError, "alpha must be in [0, 1), got 1.0"),
     ("alpha", None, TypeError, "alpha must be a number, got None"),
+    ("momentum", -0.5, ValueError, "momentum must be in [0, 1), got -0.5"),
+    ("momentum", False, TypeError, "momentum must be a number, got False"),
+    ("centered", 2, TypeError, "centered must be True or False, got 2"),
     ("eps", NAN, ValueError, "eps must be finite and 0 or more, got nan"),
     ("eps", -1e-8, ValueError, "eps must be finite and 0 or more, got -1e-08"),
     ("eps", "1e-8", TypeError, "eps must be a number, got '1e-8'"),
@@ -191,7 +194,7 @@ BAD = [
     ),
 ]
 # Not what RMSprop alone takes
-BAD_IN_A_GROUP = [row for row in BAD if row[0] != "alpha"]
+BAD_IN_A_GROUP = [row for row in BAD if row[0] not in ("alpha", "momentum", "centered")]
 
 
 def label(value: object) -> str | None:
@@ -496,8 +499,9 @@ def test_a_step_that_nothing_bounds_is_refused(clip):
 @pytest.mark.parametrize("cls", CLASSES, ids=label)
 def test_a_trainer_finds_no_momentum_to_warm_up(cls):
     """Some write group["momentum"] wherever there is one; here it would be ours."""
-    opt = cls([a_param()])
-    assert "momentum" not in opt.param_groups[0].keys() | opt.defaults.keys()
+    own = {"momentum": 0.9} if cls is acprop.RMSprop else {}
+    for opt in (cls([a_param()]), cls([a_param()], **own)):
+        assert "momentum" not in opt.param_groups[0].keys() | opt.defaults.keys()
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=label)
@@ -515,7 +519,10 @@ def test_signature_and_keywords_name_the_options_and_their_defaults(cls):
 def test_every_option_is_explained():
     for name, option in FIELDS.items():
         assert option.metadata["meaning"].endswith((".", "?"))
-        assert f"        {name}: " in acprop.ACProp.__doc__ or name == "reduction"
+        assert f"        {name}: " in acprop.ACProp.__doc__ or name in (
+            "reduction",
+            "as_rmsprop",
+        )
 
 
 # Gradients are looked at before anything moves

@@ -84,6 +84,8 @@ def test_adam_with_decoupled_decay_takes_the_steps_of_torchs_adamw(variant, fore
         {"maximize": True},
         {**WITH_L2, "maximize": True},
         {"alpha": 0.9, "eps": EPS, "lr": 0.05},
+        {"momentum": 0.9},
+        {"momentum": 0.5, **WITH_L2, "maximize": True},
     ],
     ids=str,
 )
@@ -94,12 +96,32 @@ def test_rmsprop_takes_the_steps_of_torchs_rmsprop(variant, foreach):
     up_to_rounding(without(snapshot(ours), "exp_avg"), expected)
 
 
+@pytest.mark.parametrize("foreach", [False, True, None])
+@pytest.mark.parametrize("eps", [1e-8, EPS])
+@pytest.mark.parametrize("alpha", [0.99, 0.5])
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_centered_rmsprop_is_torchs_to_a_rounding(momentum, alpha, eps, foreach):
+    """Ours averages (g - m)² and divides by α, torch subtracts m² from the mean of g².
+
+    Both are one number; what torch loses by subtracting is allowed for.
+    """
+    given = {"centered": True, "momentum": momentum, "alpha": alpha, "eps": eps}
+    ours = walk(acprop.RMSprop(doubles(), foreach=foreach, **given), N_STEPS)
+    torchs = walk(torch.optim.RMSprop(doubles(), **given), N_STEPS)
+    for mine, theirs in zip(snapshot(ours), snapshot(torchs), strict=True):
+        theirs = renamed([theirs], grad_avg="exp_avg")[0]
+        both = [
+            [{k: e[k] for k in ("param", "exp_avg", "step")}] for e in (mine, theirs)
+        ]
+        up_to_rounding(*both, factor=100)
+
+
 @each_kernel
 def test_a_group_of_rmsprop_may_be_in_torchs_words(foreach):
     ends = []
     for cls in (acprop.RMSprop, torch.optim.RMSprop):
         weight, bias, _ = doubles()
-        group = {"params": [bias], "alpha": 0.75}
+        group = {"params": [bias], "momentum": 0.5, "centered": True, "alpha": 0.75}
         opt = cls([{"params": [weight]}, group], alpha=0.9, foreach=foreach)
         ends.append([entry["param"] for entry in snapshot(walk(opt, N_STEPS))])
     torch.testing.assert_close(*ends, rtol=1e-12, atol=1e-12)

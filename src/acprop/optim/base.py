@@ -19,7 +19,7 @@ from acprop.optim.options import (
     Group,
     Keywords,
     checked,
-    from_alpha,
+    from_rmsprop,
     resolved,
     rule_of,
 )
@@ -50,8 +50,10 @@ class FamilyOptimizer(Optimizer):
                 )
         # What the last step did with each group, by the identity of its dict.
         self._plans: dict[int, StepPlan] = {}
+        if self.fixed.get("as_rmsprop"):
+            options = from_rmsprop(options)
         # ε and bound as they were given: a group of another convention has its own.
-        super().__init__(params, checked({**self.DEFAULTS, **from_alpha(options)}))
+        super().__init__(params, checked({**self.DEFAULTS, **options}))
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Show the options of a named class in its signature; see `Keywords`."""
@@ -59,14 +61,14 @@ class FamilyOptimizer(Optimizer):
         if "DEFAULTS" in cls.__dict__:
             cls.__init__.__signature__ = shown = _signature(cls)  # pyright: ignore
             cls.taken = [name for name in shown.parameters if name not in _SELF]
-            fixed = {"reduction": None, **cls.DEFAULTS}
+            fixed = {"reduction": None, "as_rmsprop": False, **cls.DEFAULTS}
             cls.fixed = {n: v for n, v in fixed.items() if n not in cls.taken}
 
     def add_param_group(self, param_group: Group) -> None:
         """Add a group; its options are checked before anything is changed."""
         if isinstance(param_group, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
-            if "alpha" in self.taken:
-                param_group = from_alpha(param_group)
+            if self.defaults["as_rmsprop"]:
+                param_group = from_rmsprop(param_group, self.defaults["betas"])
             options = self._options_of(param_group)
             # Its parameters and notes of the user's are no options.
             param_group = {**options, **param_group, **options}
@@ -252,7 +254,7 @@ _SELF = ("self", "params")
 
 def _owner(option: str) -> str:
     """The class that takes an option which not every class takes."""
-    return "AdaShift" if option == "reduction" else "ACProp"
+    return {"reduction": "AdaShift", "as_rmsprop": "RMSprop"}.get(option, "ACProp")
 
 
 def _signature(cls: type[FamilyOptimizer]) -> inspect.Signature:

@@ -74,7 +74,7 @@ def _completed(
     """A saved group with what it lacks, checked; how small state is, is ours."""
     group = {**saved, "small_state": small}
     if _is_foreign(saved):  # there these mean something else
-        for option in ("eps", "foreach", "fused", "nesterov"):
+        for option in ("eps", "foreach", "fused", "nesterov", "momentum"):
             group.pop(option, None)
     return {**group, **options_of(group)}
 

@@ -182,18 +182,19 @@ class RMSprop(FamilyOptimizer):
         x = x - lr · g / (√v + ε)                                  ε = 1e-8
 
     For comparisons within the family, and for its options (`ACProp` explains them);
-    otherwise torch's own is the one to use, which has momentum and a center too.
+    otherwise torch's own is the one to use.
 
     Args:
-        alpha: α; a group holds it as betas[1].
+        momentum: above 0, b = momentum·b + g / (√v + ε) and x = x - lr·b. A group holds
+            it as betas[0], and alpha as betas[1].
+        centered: √(v - m²) for √v, with m = α·m + (1 - α)·g.
     """
 
     DEFAULTS: ClassVar[Mapping[str, Any]] = {
         "convention": "torch-rmsprop",
-        "average": None,
         "nesterov": False,
-        "center": None,
         "delay": 0,
+        "as_rmsprop": True,
         "decoupled_weight_decay": False,
     }
 
@@ -204,10 +205,13 @@ class RMSprop(FamilyOptimizer):
         alpha: float = 0.99,
         eps: float | None = None,
         weight_decay: float | Tensor = 0.0,
+        momentum: float = 0.0,
+        centered: bool = False,
         **options: Unpack[Keywords],
     ) -> None:
-        own = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(params, **own, **options)
+        own = {"alpha": alpha, "momentum": momentum, "centered": centered}
+        common = {"lr": lr, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, **common, **own, **options)
 
 
 def _explained(names: list[str]) -> str:
@@ -220,5 +224,5 @@ def _explained(names: list[str]) -> str:
 
 
 if ACProp.__doc__:  # python -OO has none
-    _SHOWN = [name for name in FIELDS if name != "reduction"]
+    _SHOWN = [name for name in FIELDS if name not in ("reduction", "as_rmsprop")]
     ACProp.__doc__ = ACProp.__doc__.rstrip() + "\n" + _explained(_SHOWN) + "    "

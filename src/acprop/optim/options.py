@@ -100,6 +100,12 @@ class Options:
         '"max" or "mean" shares one second moment among all elements of a tensor; '
         "None keeps one for each element.",
     )
+    as_rmsprop: bool = option(
+        False,
+        check.flag,
+        "average and center as torch.optim.RMSprop has them, M = β1·M + u and "
+        "(1 - β2)·Σ β2^i·g² - m² with m of the decay β2.",
+    )
     clip: ClipOption = option(
         "convention",
         check.clip,
@@ -223,11 +229,19 @@ def rule_of(group: Mapping[str, Any]) -> Rule:
     return Rule(**{name: group[name] for name in _OF_RULE})
 
 
-def from_alpha(given: Mapping[str, Any]) -> Group:
-    """Options with torch's word for RMSprop's decay, alpha, in ours."""
+def from_rmsprop(given: Mapping[str, Any], betas: Betas = (0.0, 0.99)) -> Group:
+    """Options in torch's words for RMSprop, alpha, momentum and centered, in ours.
+
+    betas: what alpha and momentum are unless they are given.
+    """
+    beta1, beta2 = betas
     group = dict(given)
-    if "alpha" in group:
-        group["betas"] = 0.0, check.decay("alpha", group.pop("alpha"))
+    if "alpha" in group or "momentum" in group:
+        beta1 = check.decay("momentum", group.pop("momentum", beta1))
+        group["betas"] = beta1, check.decay("alpha", group.pop("alpha", beta2))
+        group["average"] = "after" if beta1 > 0 else None
+    if "centered" in group:
+        group["center"] = "m" if check.flag("centered", group.pop("centered")) else None
     return group
 
 

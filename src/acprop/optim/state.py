@@ -145,12 +145,14 @@ def translate(state: State, wanted: set[str], group: Group) -> None:
 
     The other one is dropped unless it is wanted too.
     """
+    # Of the newest in an average: a mean has 1 - β1, where RMSprop's sum has 1.
+    weight = 1 - float(group["betas"][0]) if group["as_rmsprop"] else 1.0
     if "exp_avg_sq" in state:
         if "momentum_buffer" in wanted - state.keys() and "exp_avg" in state:
-            state["momentum_buffer"] = _normalised(state, group)
+            state["momentum_buffer"] = _normalised(state, group) / weight
         elif "exp_avg" in wanted - state.keys() and "momentum_buffer" in state:
-            mean, root = state["momentum_buffer"], _denominator(state, group)
-            state["exp_avg"] = mean * root
+            mean = state["momentum_buffer"] * weight
+            state["exp_avg"] = mean * _denominator(state, group)
     for name in {"exp_avg", "momentum_buffer"} - wanted:
         state.pop(name, None)
 

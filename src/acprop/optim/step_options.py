@@ -39,6 +39,7 @@ class StepOptions(NamedTuple):
     weight_decay: float
     decoupled_weight_decay: bool
     amsgrad: bool
+    as_rmsprop: bool
     clip: Clip
     constraint: Box | None
     maximize: bool
@@ -61,6 +62,12 @@ class StepOptions(NamedTuple):
         if self.convention.eps_placement != "inside":
             return 0.0
         return max(self.eps, self._tiny(dtype))
+
+    @property
+    def beta_m(self) -> float:
+        """The decay of m, the mean of gradients."""
+        own = self.as_rmsprop and self.rule.center == "m"
+        return self.beta2 if own else self.beta1
 
     @property
     def gain(self) -> float:
@@ -130,9 +137,24 @@ def scalars(h: StepOptions, t: Scalar, dtype: torch.dtype) -> Scalars:
     floor: Scalar = h.eps_inside(dtype)
     if h.convention.first_step == "one":
         floor = where(unseen, 1.0, floor)
+    scale, mean = 1 / total, _numerator_scale(h, t)
     bound = t**0.25 if h.clip == "t**0.25" else h.clip
-    mean = _numerator_scale(h, t)
-    return Scalars(1 / total, floor, mean, unseen, bound, _eps_added(h, t))
+    if h.as_rmsprop:
+        scale = scale * _variance(h)
+        if h.rule.average == "after":  # a sum, M = β1·M + u
+            mean = 1 / (1 - h.beta1)
+            bound = None if bound is None else bound * mean
+    return Scalars(scale, floor, mean, unseen, bound, _eps_added(h, t))
+
+
+def _variance(h: StepOptions) -> float:
+    """What makes of s, the mean of (g - m)², that of g² less m²; exact for one decay.
+
+    With m of the decay β2, s = β2·s + (1 - β2)·(g - m_t)² is β2 times it.
+    """
+    if h.rule.center != "m":
+        return 1.0
+    return h.beta2 if h.convention.residual == "previous" else 1 / (h.beta2 or 1.0)
 
 
 def _numerator_scale(h: StepOptions, t: Scalar) -> Scalar:

@@ -101,8 +101,8 @@ def _observe(
     if on_m and h.convention.residual == "previous":
         rs = torch._foreach_sub(gs, ms)
     if ms:
-        torch._foreach_mul_(ms, h.beta1)
-        torch._foreach_add_(ms, gs, alpha=1 - h.beta1)
+        torch._foreach_mul_(ms, h.beta_m)
+        torch._foreach_add_(ms, gs, alpha=1 - h.beta_m)
     if on_m and h.convention.residual == "current":
         rs = torch._foreach_sub(gs, ms)
     if expected is not None:

@@ -120,7 +120,7 @@ def _observe(
     """Let m and s learn of one gradient; `expected` is what the average implied."""
     m, r = memory.m, g
     if memory.m is not None:
-        m = h.beta1 * memory.m + (1 - h.beta1) * g
+        m = h.beta_m * memory.m + (1 - h.beta_m) * g
     if h.rule.center == "m":
         mean = m if h.convention.residual == "current" else memory.m
         assert mean is not None  # `Rule.keeps_m`

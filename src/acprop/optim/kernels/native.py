@@ -43,6 +43,8 @@ def obstacle_in_options(h: StepOptions) -> str | None:
         return f"it has no reduction, got {h.rule.reduction!r}"
     if h.constraint is not None:
         return f"it has no constraint, got {h.constraint!r}"
+    if h.as_rmsprop and (h.rule.average or h.rule.center):
+        return "it has neither the momentum nor the center of torch.optim.RMSprop"
     return None
 
 
