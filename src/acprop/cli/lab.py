@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from acprop.checks import user_values
 from acprop.cli import show, stopping
 from acprop.cli.axes import inside, numbers, whole, words
 from acprop.lab.simulate import Sweep
 from acprop.records import Record, write
-from acprop.rule import convention as find_convention
+from acprop.rule import Convention as RuleConvention
+from acprop.rule import convention as convention_named
 
 app = typer.Typer(
     help="The paper's convergence theory as something one can run.",
@@ -34,6 +36,11 @@ Convention = Annotated[
 Eps = Annotated[float | None, typer.Option(help="ε; default: the convention's")]
 Json = Annotated[bool, typer.Option("--json", help="print records, one a line")]
 Plot = Annotated[Path | None, typer.Option(help="draw to this file (png, svg, pdf)")]
+
+
+def _find_convention(name: str) -> RuleConvention:
+    with user_values():
+        return convention_named(name)
 
 
 @app.command()
@@ -89,7 +96,7 @@ def region(
             beta1=inside("beta1", (b,))[0],
             beta2=inside("beta2", numbers("beta2", beta2)),
             alpha0=numbers("alpha0", alpha0),
-            convention=find_convention(spelling),
+            convention=_find_convention(spelling),
             eps=eps,
             steps=steps,
             tail=min(steps, 1000),
@@ -121,7 +128,7 @@ def boundary(
             delayed(name, delay),
             beta1=b,
             periods=whole("periods", periods),
-            convention=find_convention(spelling),
+            convention=_find_convention(spelling),
             eps=eps,
         )
         for name, b, spelling in product(

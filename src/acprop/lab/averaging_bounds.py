@@ -21,6 +21,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from acprop.checks import UserError
 from acprop.lab.bounds import Constants
 from acprop.lab.nonconvex import Noise
 from acprop.reference import Array
@@ -143,5 +144,5 @@ def resting_gradient(
 def third_moment(noise: Noise) -> float:
     """E δ³ of skewed noise: 9·scale with probability 1/10, else -scale."""
     if noise.kind != "skewed":
-        raise ValueError(f"noise must be skewed, got {noise.kind}")
+        raise UserError(f"noise must be skewed, got {noise.kind}")
     return noise.scale**3 * (0.1 * 9**3 - 0.9)

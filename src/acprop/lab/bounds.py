@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from acprop import checks
+from acprop.checks import UserError
 from acprop.lab.arrays import Floats
 from acprop.lab.descent import WalkSettings, walk
 from acprop.lab.methods import Method, method
@@ -290,7 +291,7 @@ def _subject(theorem: str, optimizer: str | None) -> Method:
     checks.one_of("theorem", theorem, _SUBJECTS)
     allowed = _SUBJECTS[theorem]
     if optimizer is not None and optimizer not in allowed:
-        raise ValueError(
+        raise UserError(
             f"optimizer must be one of {', '.join(allowed)} for theorem {theorem}, "
             f"got {optimizer}; the theorem does not speak about others"
         )
@@ -299,6 +300,6 @@ def _subject(theorem: str, optimizer: str | None) -> Method:
 
 def _check_eta(theorem: str, eta: float) -> None:
     if theorem == "4.1" and not 0.5 <= eta < 1:
-        raise ValueError(f"eta must be in [0.5, 1) for theorem 4.1, got {eta}")
+        raise UserError(f"eta must be in [0.5, 1) for theorem 4.1, got {eta}")
     if theorem == "momentum" and not 0.5 < eta <= 1:
-        raise ValueError(f"eta must be in (0.5, 1] for theorem momentum, got {eta}")
+        raise UserError(f"eta must be in (0.5, 1] for theorem momentum, got {eta}")

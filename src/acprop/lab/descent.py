@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from acprop import checks
+from acprop.checks import UserError
 from acprop.lab.arrays import Floats
 from acprop.lab.methods import Method
 from acprop.lab.nonconvex import NonConvex
@@ -48,7 +49,7 @@ class WalkSettings:
         for name in ("steps", "seeds"):
             checks.whole(name, getattr(self, name))
         if not 0 <= self.eta <= 1:
-            raise ValueError(f"eta must be in [0, 1], got {self.eta}")
+            raise UserError(f"eta must be in [0, 1], got {self.eta}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,12 +108,12 @@ def preconditioner(method: Method, old: State, new: State, h: Hyper) -> Floats:
     if not isinstance(method.rule, Rule):
         if method.rule == "sgd":
             return np.ones(1)
-        raise ValueError(
+        raise UserError(
             f"optimizer must be sgd or of the family to have a preconditioner, "
             f"got {method.name}"
         )
     if method.rule.delay > 1:
-        raise ValueError(f"delay must be 0 or 1, got {method.rule.delay}")
+        raise UserError(f"delay must be 0 or 1, got {method.rule.delay}")
     seen = old if method.rule.delay else new
     # `new` holds the maximum that this very step has divided by.
     s = new.top if h.amsgrad or method.amsgrad else seen.s

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from acprop.checks import UserError
 from acprop.lab.arrays import Floats
 from acprop.lab.lines import line
 from acprop.lab.methods import method
@@ -32,7 +33,7 @@ class Gaussian:
 
     def __post_init__(self) -> None:
         if not self.sigma >= 0:
-            raise ValueError(f"sigma must be 0 or more, got {self.sigma}")
+            raise UserError(f"sigma must be 0 or more, got {self.sigma}")
 
     def uncentered(self) -> float:
         """E v."""

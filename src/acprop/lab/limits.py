@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from acprop.checks import UserError
 from acprop.lab.arrays import Array
 from acprop.lab.problems import Problem
 
@@ -114,7 +115,7 @@ def second_moment(
 def _open_unit(name: str, beta: Array) -> Array:
     beta = np.asarray(beta, np.float64)
     if not np.all((beta > 0) & (beta < 1)):
-        raise ValueError(f"{name} must be between 0 and 1, got {beta}")
+        raise UserError(f"{name} must be between 0 and 1, got {beta}")
     return beta
 
 

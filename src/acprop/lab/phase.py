@@ -19,6 +19,7 @@ import math
 import numpy as np
 from scipy import optimize  # pyright: ignore[reportMissingTypeStubs]
 
+from acprop.checks import UserError
 from acprop.lab.arrays import Floats
 from acprop.lab.drift import drift
 from acprop.lab.lines import line
@@ -33,7 +34,7 @@ UNCENTERED = Method("uncentered", Rule(average="before", center=None, delay=1))
 def mean_share(rule: Rule, beta1: float) -> float:
     """φ: the share of the jump in what the large gradient is divided by, on average."""
     if rule.average != "before" or rule.nesterov:
-        raise ValueError(
+        raise UserError(
             f'rule must have average="before" and no look ahead, got {rule}; one that '
             "averages after dividing has φ = 0"
         )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from acprop import checks
+from acprop.checks import UserError
 from acprop.lab.arrays import Floats
 
 
@@ -29,7 +30,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not self.lo <= self.x0 <= self.hi:
-            raise ValueError(
+            raise UserError(
                 f"x0 must be in [{self.lo:g}, {self.hi:g}], got {self.x0:g}"
             )
 
@@ -52,7 +53,7 @@ class Problem:
 def dense(period: int) -> Problem:
     """Eq. 1: P if t mod P = 1, else -1; on [-1, 1]; a period's sum is 1: x* = -1."""
     if period < 3:
-        raise ValueError(f"period must be 3 or more on the dense problem, got {period}")
+        raise UserError(f"period must be 3 or more on the dense problem, got {period}")
     cycle = np.full(period, -1.0)
     cycle[1] = period
     return Problem("dense", cycle, rest=-1.0, lo=-1.0, hi=1.0, x0=0.0, x_star=-1.0)
@@ -61,9 +62,7 @@ def dense(period: int) -> Problem:
 def sparse(period: int) -> Problem:
     """Eq. 2: P/2 if t mod P = 1, -1 if t mod P = P - 2, else 0; on [0, 1]; x* = 0."""
     if period < 4:
-        raise ValueError(
-            f"period must be 4 or more on the sparse problem, got {period}"
-        )
+        raise UserError(f"period must be 4 or more on the sparse problem, got {period}")
     cycle = np.zeros(period)
     cycle[1] = period / 2
     cycle[period - 2] = -1.0

@@ -19,6 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from acprop.checks import UserError
 from acprop.intervals import half_width
 from acprop.lab.arrays import Floats, Ints
 from acprop.lab.descent import Walk, WalkSettings, walk
@@ -87,7 +88,7 @@ def student(values: Sequence[float], *, confidence: float = 0.95) -> Interval:
     """mean ± t·s/√n, with Student's t for n - 1 degrees of freedom."""
     n = len(values)
     if n < 2:
-        raise ValueError(f"values must be 2 or more for an interval, got {n}")
+        raise UserError(f"values must be 2 or more for an interval, got {n}")
     mean, s = float(np.mean(values)), float(np.std(values, ddof=1))
     half = half_width(s, n, confidence)
     return Interval(mean, mean - half, mean + half)
@@ -102,7 +103,7 @@ def difference(first: Slope, second: Slope) -> Interval:
 def fitted_horizons(steps: int, *, n: int = 16) -> Ints:
     """The horizons a slope is fitted to: from a tenth of the run to its end."""
     if steps < 20:
-        raise ValueError(f"steps must be 20 or more to fit a slope, got {steps}")
+        raise UserError(f"steps must be 20 or more to fit a slope, got {steps}")
     return horizons(steps / 10, steps, n)
 
 
@@ -126,7 +127,7 @@ def local_slopes(run: Walk) -> tuple[float, ...]:
     )
     n = blocks.shape[1]
     if n < 2:
-        raise ValueError(f"seeds must be 2 or more for a local slope, got {n}")
+        raise UserError(f"seeds must be 2 or more for a local slope, got {n}")
     total = np.sum(blocks, axis=1, keepdims=True)
     without = _fit(t, (total - blocks) / (n - 1))
     whole = _fit(t, total / n)

@@ -18,6 +18,7 @@ from itertools import product
 
 import numpy as np
 
+from acprop.checks import UserError
 from acprop.lab.arrays import Floats
 from acprop.lab.drift import drift
 from acprop.lab.methods import Method
@@ -39,7 +40,7 @@ def regions(
     """One region for each method of the sweep."""
     problems = [periodic(problem, P, x0=x0) for P in periods]
     if not (problems and sweep.beta2 and sweep.alpha0 and sweep.methods):
-        raise ValueError("periods, beta2, alpha0 and optimizers must not be empty")
+        raise UserError("periods, beta2, alpha0 and optimizers must not be empty")
     return [
         _region(problems, replace(sweep, methods=(method,)), method, engine)
         for method in sweep.methods

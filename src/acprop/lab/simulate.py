@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from acprop import checks, native
+from acprop.checks import UserError
 from acprop.lab.arrays import Floats
 from acprop.lab.methods import Method
 from acprop.lab.problems import Problem
@@ -57,7 +58,7 @@ class Sweep:
             checks.positive("alpha0", value)
         checks.whole("steps", self.steps)
         if not 1 <= self.tail <= self.steps:
-            raise ValueError(
+            raise UserError(
                 f"tail must be between 1 and steps = {self.steps}, got {self.tail}"
             )
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from acprop.checks import UserError
 from acprop.lab.arrays import Floats, Ints
 from acprop.lab.lines import line
 from acprop.lab.methods import Method, advance, method
@@ -35,11 +36,11 @@ class Stochastic:
 
     def __post_init__(self) -> None:
         if self.period < 3:
-            raise ValueError(
+            raise UserError(
                 f"period must be 3 or more on the stochastic problem, got {self.period}"
             )
         if not 0 < self.delta < self.period:
-            raise ValueError(
+            raise UserError(
                 f"delta must be above 0 and below period = {self.period}, "
                 f"got {self.delta}"
             )
@@ -87,7 +88,7 @@ class Trial:
 
     def __post_init__(self) -> None:
         if not 1 <= self.tail <= self.steps:
-            raise ValueError(
+            raise UserError(
                 f"tail must be between 1 and steps = {self.steps}, got {self.tail}"
             )
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from acprop import checks
+from acprop.checks import UserError
 from acprop.lab import absolute, stochastic
 from acprop.lab.arrays import Floats
 from acprop.lab.limits import limits
@@ -27,11 +28,11 @@ def delayed(name: str, delay: int | None) -> Method:
     if delay is None:
         return found
     if not isinstance(found.rule, Rule) or found.rule.delay == 0:
-        raise ValueError(
+        raise UserError(
             f"delay must be left out for {name}, which has none, got {delay}"
         )
     if delay < 1:
-        raise ValueError(f"delay must be 1 or more for {name}, got {delay}")
+        raise UserError(f"delay must be 1 or more for {name}, got {delay}")
     return replace(
         found, name=f"{name} n={delay}", rule=replace(found.rule, delay=delay)
     )
@@ -179,7 +180,7 @@ def source(
         drawn = stochastic.Stochastic(period, delta).draw(rng, (steps,))
         start = stochastic.X0 if x0 is None else x0
         if not stochastic.LO <= start <= stochastic.HI:
-            raise ValueError(f"x0 must be in [-1, 1], got {start:g}")
+            raise UserError(f"x0 must be in [-1, 1], got {start:g}")
         return Drawn(drawn, start)
     checks.one_of("problem", name, (*PERIODIC, "stochastic", "absolute"))
     return periodic(name, period, x0=x0)

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from acprop.checks import UserError
 from acprop.records import Bar, Bars
 from acprop.report.style import GRID, INK, colours, draw_failed, panels, plain
 
@@ -19,7 +20,7 @@ def draw_bars(records: Sequence[Bars], title: str | None) -> Figure:
     """One panel for each record; the axis begins at 0, or bars would lie."""
     for record in records:
         if not record.bars:
-            raise ValueError(f"bars must be one or more, got none in {record.title!r}")
+            raise UserError(f"bars must be one or more, got none in {record.title!r}")
     figure, axes = panels(len(records))
     labels = list(dict.fromkeys(bar.label for r in records for bar in r.bars))
     inks = colours(labels)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from acprop import files
+from acprop.checks import UserError
 from acprop.records import (
     Bars,
     Boundary,
@@ -108,7 +109,7 @@ def _add_artifacts(found: Collected, path: Path, records: list[Placed]) -> None:
 def _files(paths: Sequence[Path]) -> dict[Path, str]:
     """The files, each by its name from the folder that was given."""
     if not paths:
-        raise ValueError("records must be files or folders, got none")
+        raise UserError("records must be files or folders, got none")
     named: dict[Path, str] = {}
     for path in paths:
         if path.is_dir():
@@ -118,10 +119,10 @@ def _files(paths: Sequence[Path]) -> dict[Path, str]:
         elif path.is_file():
             named[path] = path.name
         else:
-            raise ValueError(f"records must be files or folders, got {path}")
+            raise UserError(f"records must be files or folders, got {path}")
     if not named:
         names = ", ".join(map(str, paths))
-        raise ValueError(f"records must be in these folders, got none in {names}")
+        raise UserError(f"records must be in these folders, got none in {names}")
     return named
 
 

@@ -14,6 +14,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
+from acprop.checks import UserError
 from acprop.records import Curves, Line
 from acprop.report.style import (
     GRID,
@@ -98,18 +99,18 @@ def _looks(labels: Sequence[str]) -> dict[str, Look]:
 
 def _check(record: Curves) -> None:
     if not record.lines:
-        raise ValueError(f"lines must be one or more, got none in {record.title!r}")
+        raise UserError(f"lines must be one or more, got none in {record.title!r}")
     for line in record.lines:
         for name in ("y", "low", "high") if line.low or line.high else ("y",):
             if len(getattr(line, name)) != len(line.x):
-                raise ValueError(
+                raise UserError(
                     f"{name} must be as long as x = {len(line.x)}, "
                     f"got {len(getattr(line, name))} in {line.label!r}"
                 )
     for name, scale in (("x", record.x_scale), ("y", record.y_scale)):
         values = np.concatenate([getattr(line, name) for line in record.lines])
         if scale == "log" and not np.any(values[np.isfinite(values)] > 0):
-            raise ValueError(
+            raise UserError(
                 f"{name} must be positive somewhere on a log scale, got none in "
                 f"{record.title!r}; use a linear one"
             )

@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from acprop import files
+from acprop.checks import UserError
 from acprop.report.regions import CONVERGES, DIVERGES
 from acprop.report.style import OPTIMIZERS, display, for_dark
 
@@ -89,7 +90,7 @@ def join_modules(first: str) -> str:
 
     def take(name: str, needed_by: tuple[str, ...]) -> None:
         if name in needed_by:
-            raise ValueError(f"modules must not need each other, got {needed_by}")
+            raise UserError(f"modules must not need each other, got {needed_by}")
         if name in done:
             return
         text = (SCRIPTS / f"{name}.js").read_text("utf-8")
@@ -107,7 +108,7 @@ def _as_function(name: str, text: str) -> str:
     body = _EXPORT.sub("", body)
     left = re.search(r"^\s*(import|export)\b.*", body, re.MULTILINE)
     if left:
-        raise ValueError(
+        raise UserError(
             f"{name}.js must import and export by name only, got {left[0].strip()!r}"
         )
     exports = ", ".join(names)
@@ -121,7 +122,7 @@ def _variable(module: str) -> str:
 def _inline(tag: str, text: str) -> Markup:
     """Our own text between tags; it must not close them, and is not escaped."""
     if re.search(rf"</{tag}|<!--", text, re.IGNORECASE):
-        raise ValueError(f"a {tag} must not hold </{tag} or <!--, got one that does")
+        raise UserError(f"a {tag} must not hold </{tag} or <!--, got one that does")
     return Markup(text)
 
 

@@ -19,6 +19,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from acprop import files, sources
+from acprop.checks import UserError
 from acprop.records import (
     Bars,
     Boundary,
@@ -56,7 +57,7 @@ def draw(records: Sequence[Record], path: Path, *, title: str | None = None) -> 
     form = path.suffix.removeprefix(".").lower()
     if form not in _METADATA:
         known = ", ".join(f".{name}" for name in _METADATA)
-        raise ValueError(f"path must end in one of {known}, got {path.name}")
+        raise UserError(f"path must end in one of {known}, got {path.name}")
     picture = BytesIO()
     is_svg = form == "svg"
     with style():
@@ -106,7 +107,7 @@ def draw_figure(
     """
     about, *shown = records
     if not isinstance(about, FigureRecord):
-        raise ValueError(
+        raise UserError(
             f"records must begin with a figure, got a {about.record}; write them "
             "with acprop lab figures"
         )
@@ -141,7 +142,7 @@ def _figure(records: Sequence[Record], title: str | None) -> Figure:
     if n and len(bars) == n:
         return draw_bars(bars, title)
     kinds = ", ".join(dict.fromkeys(r.record for r in records)) or "none"
-    raise ValueError(
+    raise UserError(
         "records must be regions and boundaries, or curves, surfaces or bars, "
         f"got {kinds}; draw each kind on its own"
     )

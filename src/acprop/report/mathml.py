@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
 
+from acprop.checks import UserError
+
 __all__ = ["block", "inline", "text_with_formulas"]
 
 _TOKEN = re.compile(r"\\[a-zA-Z]+\*?|\\.|\s+|.", re.DOTALL)
@@ -56,7 +58,7 @@ def text_with_formulas(text: str) -> str:
     """Plain text, escaped, with $formulas$ in it translated."""
     parts = text.split("$")
     if len(parts) % 2 == 0:
-        raise ValueError(f"text must close every $ that it opens, got {text!r}")
+        raise UserError(f"text must close every $ that it opens, got {text!r}")
     return "".join(
         inline(part) if i % 2 else escape(part) for i, part in enumerate(parts)
     )

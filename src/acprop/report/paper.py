@@ -13,6 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from acprop.checks import UserError
 from acprop.plain import Plain
 from acprop.records import Curves, Line
 from acprop.report.style import display
@@ -131,7 +132,7 @@ def entries() -> tuple[Entry, ...]:
     made = [_entry(plain, tables.get(plain["id"], [])) for plain in _entries()]
     lost = tables.keys() - {entry.id for entry in made}
     if lost:
-        raise ValueError(f"a table must be of an entry, got {', '.join(lost)}")
+        raise UserError(f"a table must be of an entry, got {', '.join(lost)}")
     return tuple(made)
 
 

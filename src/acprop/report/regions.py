@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from acprop.checks import UserError
 from acprop.records import Boundary, Cell, Region
 from acprop.report.plane import draw_border, grid_edges, set_plane
 from acprop.report.style import (
@@ -100,14 +101,14 @@ def _check(record: Region | Boundary) -> None:
     places = _points(record)
     for rest, _ in places:
         if not 0 < rest <= 1:
-            raise ValueError(f"beta2 must be in [0, 1), got {1 - rest:g}")
+            raise UserError(f"beta2 must be in [0, 1), got {1 - rest:g}")
     if isinstance(record, Boundary):
         return
     if not places:
-        raise ValueError("cells must be one or more, got none; leave the region out")
+        raise UserError("cells must be one or more, got none; leave the region out")
     if len(set(places)) < len(places):
         n_again = len(places) - len(set(places))
-        raise ValueError(
+        raise UserError(
             f"cells must be at different (period, beta2), got {n_again} a second time"
         )
 
@@ -118,7 +119,7 @@ def _match(
     """The borders of each panel; of the same convention, if there is one."""
     if not regions:
         if not all(_points(boundary) for boundary in boundaries):
-            raise ValueError(
+            raise UserError(
                 "crossings must have one beta2 or more, got none; "
                 "draw the boundary with its region"
             )
@@ -126,7 +127,7 @@ def _match(
     overlays = [[b for b in boundaries if _key(b) == _key(r)] for r in regions]
     for boundary in boundaries:
         if not any(boundary in overlay for overlay in overlays):
-            raise ValueError(
+            raise UserError(
                 "boundary must have a region of its optimizer, problem and beta1, "
                 f"got {', '.join(map(str, _key(boundary)))}; draw it on its own"
             )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from acprop.checks import UserError
 from acprop.plain import Plain
 from acprop.records import RunRecord, RunStatus
 from acprop.report.metrics import is_higher_better
@@ -41,7 +42,7 @@ class TrialResult:
 def check_metric(metric: str) -> None:
     """Refuse to select by anything but validation."""
     if not metric.startswith("val_"):
-        raise ValueError(
+        raise UserError(
             f"metric must be one of validation, val_…, got {metric}; selecting by "
             "another would make its own result look better than it is"
         )

@@ -13,6 +13,7 @@ from threading import BoundedSemaphore
 from typing import Any
 
 from acprop import checks
+from acprop.checks import UserError
 
 __all__ = ["PageServer"]
 
@@ -31,9 +32,9 @@ class PageServer(ThreadingHTTPServer):
         self._free = BoundedSemaphore(N_THREADS)
         checks.whole("port", port, least=0)
         if port > 65535:
-            raise ValueError(f"port must be 65535 or less, got {port}")
+            raise UserError(f"port must be 65535 or less, got {port}")
         if not (folder / PAGE).is_file():
-            raise ValueError(
+            raise UserError(
                 f"folder must hold {PAGE}, got {folder}; acprop reproduce and "
                 "acprop report write one"
             )
@@ -41,7 +42,7 @@ class PageServer(ThreadingHTTPServer):
             here = str(folder.resolve())
             super().__init__((HOST, port), partial(_Handler, directory=here))
         except OSError as error:
-            raise ValueError(
+            raise UserError(
                 f"port must be free, got {port} ({error.strerror}); 0 takes any"
             ) from None
 

@@ -30,6 +30,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from acprop import files
+from acprop.checks import UserError
 from acprop.records import FigureRecord, RunRecord, StudyRecord, Verdict, write
 from acprop.report.claim_groups import KIND_WORDS, group_claims
 from acprop.report.explorer import write_explorer
@@ -268,7 +269,7 @@ def _unique(studies: Sequence[StudyPage]) -> list[StudyPage]:
         name = f"{study.record.name} at {study.record.scale} ({study.record.ruleset})"
         if study.key in seen:
             other = seen[study.key]
-            raise ValueError(
+            raise UserError(
                 f"studies must have names of their own, got {name} and {other}"
             )
         seen[study.key] = name

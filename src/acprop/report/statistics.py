@@ -21,6 +21,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from acprop.checks import UserError
 from acprop.intervals import interval
 from acprop.plain import Plain, canonical
 from acprop.records import RunRecord, RunStatus
@@ -192,7 +193,7 @@ def best(arms: Sequence[Arm], metric: str) -> Arm:
     seeds that survived would reward diverging on the hard ones.
     """
     if not metric.startswith("val_"):
-        raise ValueError(
+        raise UserError(
             f"metric must be one of validation, val_…, got {metric}; selecting by "
             "another would make its own result look better than it is"
         )
@@ -245,7 +246,7 @@ def _arm(members: Sequence[RunRecord]) -> Arm:
     runs = sorted(members, key=lambda run: run.seed)
     for before, after in pairwise(runs):
         if before.seed == after.seed:
-            raise ValueError(
+            raise UserError(
                 f"runs must have a seed once for each arm, got {before.seed} in "
                 f"{before.run} and {after.run}; give the runs of one study and scale"
             )

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from acprop.checks import UserError
 from acprop.plain import canonical
 from acprop.records import (
     Bar,
@@ -70,7 +71,7 @@ def gather(study: StudyRecord, runs: Iterable[RunRecord]) -> StudyRuns:
     for metric in filter(is_share, study.metrics):
         for value in (value_of(run, metric) for run in found):
             if value > 1:
-                raise ValueError(
+                raise UserError(
                     f"{metric} must be a share in [0, 1], got {value:.6g} in "
                     f"{study.name}; record no percent"
                 )
@@ -242,7 +243,7 @@ def _preferred(group: Sequence[Arm]) -> Arm:
         return group[0]
     metric = selection_metric([run for arm in group for run in arm.runs])
     if metric is None and any(arm.done for arm in group):
-        raise ValueError(
+        raise UserError(
             f"runs must have a validation metric, val_…, to choose among "
             f"{len(group)} settings of {group[0].optimizer}, got none; name the "
             "setting that tells them apart in the study's axes"
@@ -364,7 +365,7 @@ def _finite_values(panel: Curves) -> list[float]:
 def _surfaces(study: StudyRecord, arms: Sequence[Arm]) -> list[Surface]:
     """One panel for each optimizer, on the same axes and colours: they are compared."""
     if len(study.axes) != 2:
-        raise ValueError(
+        raise UserError(
             f"axes must be two settings for a heat map, got {len(study.axes)} "
             f"in {study.name}"
         )

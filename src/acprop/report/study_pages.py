@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from acprop import files
+from acprop.checks import UserError
 from acprop.records import (
     Curves,
     Record,
@@ -181,7 +182,7 @@ def _told(
     found = gather(study, runs)
     known = {run.run for run in (*found.runs, *found.trials)}
     if strays := sorted({run.run for run in runs} - known):
-        raise ValueError(f"a run must be one of its study's, got {', '.join(strays)}")
+        raise UserError(f"a run must be one of its study's, got {', '.join(strays)}")
     over = sensitivity_curves(found) if is_paper else sensitivity(found)
     table, every, more = _tables(found)
     page = StudyPage(

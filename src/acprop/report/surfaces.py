@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize, SymLogNorm
 from matplotlib.figure import Figure
 
+from acprop.checks import UserError
 from acprop.records import Surface
 from acprop.report.style import (
     DARK_LETTER,
@@ -68,12 +69,12 @@ def norm_of(values: Floats) -> Normalize:
 def _check(record: Surface) -> None:
     rows = {len(row) for row in record.values}
     if len(record.values) != len(record.y) or rows != {len(record.x)}:
-        raise ValueError(
+        raise UserError(
             f"values must be {len(record.y)} rows (y) of {len(record.x)} (x), "
             f"got {len(record.values)} of {sorted(rows)}"
         )
     if not np.any(np.isfinite(record.values)):
-        raise ValueError(f"values must have a finite one, got none in {record.title!r}")
+        raise UserError(f"values must have a finite one, got none in {record.title!r}")
 
 
 def _draw_panel(figure: Figure, ax: Axes, record: Surface) -> None:

@@ -5,6 +5,8 @@ from typing import final
 
 from sacrebleu.metrics.bleu import BLEU
 
+from acprop.checks import UserError
+
 TOKENIZER = "13a"
 # Where words are not separated by spaces.
 TOKENIZERS = {"ja": "ja-mecab"}
@@ -19,7 +21,7 @@ class Bleu:
         try:
             self._bleu = BLEU(tokenize=tokenizer)
         except RuntimeError as error:
-            raise ValueError(
+            raise UserError(
                 f"the language written must have its tokenizer installed, got "
                 f"{language!r} without {tokenizer}; run pip install "
                 f"'sacrebleu[{language}]'"

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import torch
 from torch import Generator, Tensor
 
+from acprop.checks import UserError
 from acprop.tasks.data import (
     Folders,
     Images,
@@ -129,5 +130,5 @@ class Pictures:
 
 def _chosen(argument: str, labels: Tensor, n: int) -> Tensor:
     if not 0 < n <= len(labels):
-        raise ValueError(f"{argument} must be in [1, {len(labels)}], got {n}")
+        raise UserError(f"{argument} must be in [1, {len(labels)}], got {n}")
     return hold_out(labels, n)[1]

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from acprop import checks
+from acprop.checks import UserError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +39,7 @@ def fit(features: Tensor) -> Gaussian:
 def distance(one: Gaussian, other: Gaussian) -> float:
     """d², which is what FID reports; NaN if a number is not finite."""
     if one.mean.shape != other.mean.shape:
-        raise ValueError(
+        raise UserError(
             f"both must have the same number of features, got {len(one.mean)} and "
             f"{len(other.mean)}"
         )

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from acprop import checks, ranks
+from acprop.checks import UserError
 from acprop.tasks.adversaries import (
     KINDS,
     LOSSES,
@@ -121,7 +122,7 @@ def _images(settings: GanSettings) -> Images:
     images = load(settings.dataset)
     if images.train_x.shape[1:] != (3, 32, 32):
         shape = tuple(images.train_x.shape[1:])
-        raise ValueError(
+        raise UserError(
             f"dataset must have images of (3, 32, 32) bytes, got {settings.dataset} "
             f"with {shape}"
         )
@@ -267,12 +268,12 @@ class GanSession:
 
 def _check(optimizer: OptimizerFactory) -> None:
     if ranks.world() > 1:
-        raise ValueError(
+        raise UserError(
             f"ranks must be 1 for a gan task, got {ranks.world()}; run it without "
             "torchrun"
         )
     if optimizer.needs_graph:
-        raise ValueError(
+        raise UserError(
             "optimizer must not differentiate its gradients in a gan task, got one "
             "that does; choose another than adahessian"
         )

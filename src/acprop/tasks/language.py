@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from acprop.checks import UserError, UserTypeError
 from acprop.tasks.data import load_text, set_of
 from acprop.tasks.learner import Learner, Pair, second_moment
 from acprop.tasks.nets.gpt import GPT, Sizes
@@ -54,7 +55,7 @@ class LanguageSettings:
 
     def __post_init__(self) -> None:
         if type(self.text) is not str:
-            raise TypeError(f"text must be a name or a path, got {self.text!r}")
+            raise UserTypeError(f"text must be a name or a path, got {self.text!r}")
         check_counts(self, _COUNTS, optional=_WINDOWS)
         check_flags(self, _FLAGS)
         check_clip_norm(self.clip_norm)
@@ -111,14 +112,14 @@ def windows(argument: str, settings: LanguageSettings, part: Tensor) -> Tensor:
     """
     context, room = settings.context, len(part) - 1
     if context > room:
-        raise ValueError(
+        raise UserError(
             f"context must be at most {max(room, 0)}, the part's {len(part)} bytes "
             f"less one, got {context}; give a longer text"
         )
     most = room // context
     n: int = getattr(settings, argument) or most
     if n > most:
-        raise ValueError(
+        raise UserError(
             f"{argument} must be in [1, {most}], the windows of {context} bytes in "
             f"{len(part)}, got {n}"
         )
@@ -205,7 +206,7 @@ class LanguageSession:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         if state["text"] != self.text.sha256:
-            raise ValueError(
+            raise UserError(
                 f"{self.text.name} must have sha256 {state['text'][:12]}… as when the "
                 f"run began, got {self.text.sha256[:12]}…; begin again with --restart"
             )

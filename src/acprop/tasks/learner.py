@@ -20,6 +20,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.parallel import DistributedDataParallel
 
 from acprop import ranks
+from acprop.checks import UserError
 from acprop.tasks.data import share
 from acprop.tasks.task import OptimizerFactory, stream
 
@@ -198,16 +199,16 @@ def _check(
     n_pieces: int,
 ) -> None:
     if batch is not None and batch % n_pieces:
-        raise ValueError(
+        raise UserError(
             f"batch must be a multiple of ranks × accumulate = {n_pieces}, got {batch}"
         )
     if settings.compile and optimizer.needs_graph:
-        raise ValueError(
+        raise UserError(
             "compile must be false for an optimizer that differentiates its "
             "gradients, got true; torch.compile keeps no graph of them"
         )
     if settings.clip_norm is not None and optimizer.needs_graph:
-        raise ValueError(
+        raise UserError(
             "clip_norm must be none for an optimizer that differentiates its "
             f"gradients, got {settings.clip_norm}; clipping cuts their graph"
         )

@@ -25,6 +25,7 @@ from torch import Tensor
 from torch.nn.functional import mse_loss
 
 from acprop import checks, ranks
+from acprop.checks import UserError, UserTypeError
 from acprop.tasks import envs
 from acprop.tasks.learner import Learner, second_moment
 from acprop.tasks.nets.q import QNet
@@ -76,15 +77,15 @@ class RLSettings:
 
     def __post_init__(self) -> None:
         if type(self.env) is not str:
-            raise TypeError(f"env must be a name, got {self.env!r}")
+            raise UserTypeError(f"env must be a name, got {self.env!r}")
         check_counts(self, _COUNTS, optional=("episode_limit",))
         check_flags(self, _FLAGS)
         check_clip_norm(self.clip_norm)
         checks.decay("discount", self.discount)
         if not 0 <= checks.number("epsilon", self.epsilon) <= 1:
-            raise ValueError(f"epsilon must be in [0, 1], got {self.epsilon}")
+            raise UserError(f"epsilon must be in [0, 1], got {self.epsilon}")
         if self.memory < max(self.copies, self.warm_up):
-            raise ValueError(
+            raise UserError(
                 f"memory must be {max(self.copies, self.warm_up)} or more, what copies "
                 f"and warm_up need, got {self.memory}"
             )
@@ -125,7 +126,7 @@ class RLTask:
         self.settings, self.device = settings, device
         limit = self.envs(1, seed=0).limit
         if settings.steps_per_epoch < limit:
-            raise ValueError(
+            raise UserError(
                 f"steps_per_epoch must be {limit} or more, the longest episode of "
                 f"{settings.env}, got {settings.steps_per_epoch}; an epoch in which "
                 "none ends has no return"
@@ -153,7 +154,7 @@ class RLSession:
 
     def __init__(self, task: RLTask, seed: int, optimizer: OptimizerFactory) -> None:
         if ranks.world() > 1:
-            raise ValueError(
+            raise UserError(
                 f"ranks must be 1 for a task that plays, got {ranks.world()}; run "
                 "without torchrun"
             )

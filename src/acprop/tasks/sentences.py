@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from acprop.checks import UserError
 from acprop.tasks.nets.transformer import PAD
 from acprop.tasks.search import BEGIN, END
 
@@ -34,7 +35,7 @@ class Sentences(NamedTuple):
         """
         longest = max(map(self.length, range(len(self.read))))
         if longest > tokens:
-            raise ValueError(
+            raise UserError(
                 f"tokens must be {longest} or more, the symbols of the longest "
                 f"sentence, got {tokens}"
             )

@@ -16,6 +16,7 @@ from typing import final
 import sentencepiece  # pyright: ignore[reportMissingTypeStubs]
 
 from acprop import files
+from acprop.checks import UserError
 from acprop.plain import canonical
 from acprop.tasks.data import cache_folder
 from acprop.tasks.nets.transformer import PAD
@@ -70,7 +71,7 @@ def learn(sentences: Iterable[str], n_symbols: int) -> bytes:
         )
     except (RuntimeError, OSError) as error:
         why = str(error).rpartition("] ")[2].strip() or "it said nothing"
-        raise ValueError(
+        raise UserError(
             f"n_symbols must suit the sentences, got {n_symbols}: {why}"
         ) from error
     return out.getvalue()

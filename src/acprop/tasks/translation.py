@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from acprop import checks
+from acprop.checks import UserError
 from acprop.tasks.averages import LastWeights
 from acprop.tasks.bleu import Bleu
 from acprop.tasks.data import Corpus, corpus_names, load_corpus
@@ -177,7 +178,7 @@ def _texts(
     argument = _PARTS[part]
     n: int = getattr(settings, argument) or len(pairs)
     if not 0 < n <= len(pairs):
-        raise ValueError(f"{argument} must be in [1, {len(pairs)}], got {n}")
+        raise UserError(f"{argument} must be in [1, {len(pairs)}], got {n}")
     draw = torch.Generator().manual_seed(CHOICE_SEED)
     drawn = torch.randperm(len(pairs), generator=draw)[:n]
     chosen = [pairs[i] for i in sorted(map(int, drawn))]
@@ -301,7 +302,7 @@ class TranslationSession:
         }
         for name, sha256 in found.items():
             if state[name] != sha256:
-                raise ValueError(
+                raise UserError(
                     f"{name} must have sha256 {state[name][:12]}… as when the run "
                     f"began, got {sha256[:12]}…; begin again with --restart"
                 )

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from acprop.checks import UserError
 from acprop.tasks import nets
 from acprop.tasks.feed import Feed, feed
 from acprop.tasks.learner import Learner, Pair, second_moment
@@ -111,7 +112,7 @@ class VisionSession:
         self.optimizer = self.learner.optimizer
         self.steps_per_epoch = feed.n_train // settings.batch
         if not self.steps_per_epoch:
-            raise ValueError(
+            raise UserError(
                 f"batch must be at most the {feed.n_train} training images, "
                 f"got {settings.batch}"
             )

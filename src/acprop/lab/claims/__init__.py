@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from acprop.checks import UserError
 from acprop.lab.claims import (
     averaging,
     averaging_phase,
@@ -54,7 +55,7 @@ def find(names: Sequence[str]) -> list[str]:
     for name in names:
         if name not in CLAIMS:
             known = ", ".join(CLAIMS)
-            raise ValueError(f"claim must be one of {known}, got {name}")
+            raise UserError(f"claim must be one of {known}, got {name}")
     return list(names or CLAIMS)
 
 

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from acprop.checks import UserError
 from acprop.tasks.data import store
 from acprop.tasks.data.dataset import Dataset
 
@@ -19,7 +20,7 @@ SUFFIXES = (".jpeg", ".jpg", ".png")
 def listing(folder: Path) -> list[tuple[str, list[str]]]:
     """(class, its pictures) in the order of their names: the n-th class has label n."""
     if not folder.is_dir():
-        raise ValueError(f"folder must have train/ and val/, got no {folder}")
+        raise UserError(f"folder must have train/ and val/, got no {folder}")
     with os.scandir(folder) as entries:
         classes = sorted(entry.name for entry in entries if entry.is_dir())
     return [
@@ -37,13 +38,13 @@ def examine(folder: Path) -> dict[str, Any]:
     parts = {part: listing(folder / part) for part in PARTS}
     train, val = ([name for name, _ in parts[part]] for part in PARTS)
     if train != val or not train:
-        raise ValueError(
+        raise UserError(
             f"train/ and val/ must have the same classes, got {len(train)} and "
             f"{len(val)} in {folder}"
         )
     empty = [f"{p}/{c}" for p in PARTS for c, pictures in parts[p] if not pictures]
     if empty:
-        raise ValueError(f"every class must have pictures, got none in {empty[0]}")
+        raise UserError(f"every class must have pictures, got none in {empty[0]}")
     names = "\n".join(
         f"{part}/{name}/{picture}"
         for part in PARTS

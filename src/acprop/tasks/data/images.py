@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from acprop.checks import UserError
 from acprop.tasks.data import store
 from acprop.tasks.data.dataset import DataError, Dataset
 from acprop.tasks.data.pictures import ImageFolder
@@ -68,15 +69,15 @@ def load(name: str, *, cache: Path | None = None) -> Images:
     """Read a fetched set into memory. Sizes are checked, bytes by ``verify``."""
     data = describe(name)
     if data.form == "folders":
-        raise ValueError(
+        raise UserError(
             f"name must be a set that fits in memory, got {name!r}; use load_folders"
         )
     if data.form == "text":
-        raise ValueError(f"name must be a set of images, got {name!r}; use load_text")
+        raise UserError(f"name must be a set of images, got {name!r}; use load_text")
     if data.form == "pairs":
-        raise ValueError(f"name must be a set of images, got {name!r}; use load_corpus")
+        raise UserError(f"name must be a set of images, got {name!r}; use load_corpus")
     if data.form == "weights":
-        raise ValueError(f"name must be a set of images, got {name!r}, which is none")
+        raise UserError(f"name must be a set of images, got {name!r}, which is none")
     source = store.whole(name, cache)
     (train_x, train_y), (test_x, test_y) = _read(data, store.folder_of(name, cache))
     mean, std = data.mean, data.std
@@ -101,7 +102,7 @@ def load_folders(name: str = "imagenet", *, cache: Path | None = None) -> Folder
     """List a set that stays in its folder of pictures."""
     data = describe(name)
     if data.form != "folders" or data.mean is None or data.std is None:
-        raise ValueError(f"name must be a set of folders, got {name!r}; use load")
+        raise UserError(f"name must be a set of folders, got {name!r}; use load")
     source = store.source_of(name, cache)
     train, test = (
         ImageFolder(Path(source["origin"], part)) for part in ("train", "val")

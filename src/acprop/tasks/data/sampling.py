@@ -10,6 +10,7 @@ from dataclasses import replace
 import torch
 from torch import Generator, Tensor
 
+from acprop.checks import UserError
 from acprop.tasks.data.images import Images
 
 SPLIT_SEED = 2021  # of no run: every run holds out the same images
@@ -47,7 +48,7 @@ def split(
 
 def _chosen(argument: str, labels: Tensor, n: int, seed: int) -> Tensor:
     if not 0 < n <= len(labels):
-        raise ValueError(f"{argument} must be in [1, {len(labels)}], got {n}")
+        raise UserError(f"{argument} must be in [1, {len(labels)}], got {n}")
     return hold_out(labels, n, seed=seed)[1]
 
 
@@ -61,7 +62,7 @@ def hold_out(
     """
     n = len(labels)
     if not 0 <= n_held <= n:
-        raise ValueError(f"n_validation must be in [0, {n}], got {n_held}")
+        raise UserError(f"n_validation must be in [0, {n}], got {n_held}")
     generator = Generator().manual_seed(seed)
     counts = torch.bincount(labels)
     wanted = counts * n_held // n
@@ -78,11 +79,11 @@ def hold_out(
 def share(batch_size: int, rank: int, n_ranks: int) -> slice:
     """The rows of a global batch that belong to a rank."""
     if n_ranks < 1 or batch_size % n_ranks:
-        raise ValueError(
+        raise UserError(
             f"batch_size must be a multiple of the number of ranks, got {batch_size} "
             f"for {n_ranks}"
         )
     if not 0 <= rank < n_ranks:
-        raise ValueError(f"rank must be in [0, {n_ranks}), got {rank}")
+        raise UserError(f"rank must be in [0, {n_ranks}), got {rank}")
     size = batch_size // n_ranks
     return slice(rank * size, (rank + 1) * size)

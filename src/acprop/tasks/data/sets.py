@@ -7,6 +7,7 @@ of sentences have no such sha256: see ``bitexts``.
 """
 
 from acprop import checks
+from acprop.checks import UserError
 from acprop.tasks.data.bitexts import BITEXTS, SIZES
 from acprop.tasks.data.dataset import Archive, Dataset, File, Official, Package
 from acprop.tasks.data.weights import WEIGHTS
@@ -243,7 +244,7 @@ def sized(name: str, size: int | None) -> str:
     base = name.removesuffix(f"-{SIZES[-1]}")
     if f"{base}-{SIZES[-1]}" not in SETS:
         having = ", ".join(n for n in SETS if f"{n}-{SIZES[-1]}" in SETS)
-        raise ValueError(
+        raise UserError(
             f"size must be given with a set that has sizes ({having}), got {name!r}"
         )
     checks.one_of("size", size, SIZES)

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from acprop.checks import UserError
 from acprop.tasks.data import store
 from acprop.tasks.data.convert import sha256_of
 from acprop.tasks.data.sets import SETS, describe
@@ -45,7 +46,7 @@ class Text:
 def set_of(text: str) -> str | None:
     """The set a text is the name of; None for the path of a file."""
     if text in SETS and SETS[text].form != "text":
-        raise ValueError(f"text must be {_NAMES} or a file's path, got {text!r}")
+        raise UserError(f"text must be {_NAMES} or a file's path, got {text!r}")
     return text if text in SETS else None
 
 
@@ -54,7 +55,7 @@ def load_text(text: str, *, cache: Path | None = None) -> Text:
     if set_of(text) is None:
         path = Path(text).expanduser()
         if not path.is_file():
-            raise ValueError(f"text must be {_NAMES} or a file's path, got {text!r}")
+            raise UserError(f"text must be {_NAMES} or a file's path, got {text!r}")
         sha256 = {path.name: sha256_of(path)}
         source = {"route": "file", "origin": str(path.resolve()), "sha256": sha256}
         return _cut(path.name, path, source)

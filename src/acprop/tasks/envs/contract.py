@@ -5,6 +5,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from acprop.checks import UserError
+
 INTS = NDArray[np.int64]
 FLOATS = NDArray[np.float64]
 BOOLS = NDArray[np.bool_]
@@ -17,7 +19,7 @@ LONGEST = 100_000
 def ends_within(name: str, limit: int) -> int:
     """The limit of an episode, if it is one that can be waited for."""
     if limit > LONGEST:
-        raise ValueError(
+        raise UserError(
             f"env must end its episodes within {LONGEST} moves, got {name} with "
             f"{limit}; set episode_limit"
         )

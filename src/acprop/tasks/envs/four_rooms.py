@@ -11,6 +11,7 @@ from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
 from acprop import checks
+from acprop.checks import UserError
 from acprop.tasks.envs import rooms
 from acprop.tasks.envs.contract import FLOATS
 
@@ -49,7 +50,7 @@ class FourRooms(gymnasium.Env[np.int64, np.int64]):
         if self.cell is None:
             raise RuntimeError("step must come after reset, got no reset")
         if not self.action_space.contains(action):
-            raise ValueError(f"action must be in [0, 3], got {action!r}")
+            raise UserError(f"action must be in [0, 3], got {action!r}")
         where, what = np.array([self.cell]), np.array([action])
         cell: np.int64 = rooms.moved(where, what, self._chance())[0]
         self.cell, is_final = cell, bool(cell == rooms.GOAL)

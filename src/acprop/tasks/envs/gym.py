@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from acprop import checks
+from acprop.checks import UserError
 from acprop.tasks.envs.contract import INTS, Moved, ends_within
 from acprop.tasks.task import stream
 
@@ -28,11 +29,11 @@ class GymEnvs:
         actions, space = self.envs[0].action_space, self.envs[0].observation_space
         spaces = gymnasium.spaces
         if not isinstance(actions, spaces.Discrete):
-            raise ValueError(
+            raise UserError(
                 f"env must have a finite number of actions, got {name} with {actions}"
             )
         if not isinstance(space, spaces.Discrete | spaces.Box):
-            raise ValueError(
+            raise UserError(
                 f"env must be observed as a number or an array, got {name} with {space}"
             )
         is_number = isinstance(space, spaces.Discrete)
@@ -113,7 +114,7 @@ def _imported(name: str) -> Any:
         import_module(package)
         return import_module("gymnasium")
     except ModuleNotFoundError as error:
-        raise ValueError(
+        raise UserError(
             f"env must be one that is installed, got {name}; run pip install {package}"
         ) from error
 
@@ -122,12 +123,12 @@ def _limit(gymnasium: Any, name: str, limit: int | None) -> int:
     try:
         own = gymnasium.spec(name).max_episode_steps
     except (gymnasium.error.Error, ModuleNotFoundError) as error:
-        raise ValueError(
+        raise UserError(
             f"env must be four-rooms or registered in gymnasium, got {name!r}"
         ) from error
     limit = own if limit is None else limit
     if limit is None:
-        raise ValueError(
+        raise UserError(
             f"env must end its episodes, got {name}, which has no limit; set "
             "episode_limit"
         )

@@ -12,6 +12,7 @@ from functools import partial
 from torch import nn
 
 from acprop import checks
+from acprop.checks import UserError
 from acprop.tasks.nets.densenet import DenseNet121
 from acprop.tasks.nets.mlp import MLP
 from acprop.tasks.nets.plan import Image, Plan, Stem
@@ -93,7 +94,7 @@ def build(
     net = NETS[name]
     if stem not in net.smallest:
         known = " or ".join(map(repr, net.smallest))
-        raise ValueError(f"stem must be {known} for {name}, got {stem!r}")
+        raise UserError(f"stem must be {known} for {name}, got {stem!r}")
     rate = net.dropout.get(stem, 0.0) if dropout is None else dropout
     plan = Plan(n_classes, image, stem, width, depth, rate)
     _check_use(net, plan)
@@ -102,19 +103,19 @@ def build(
 
 def _check_use(net: Net, plan: Plan) -> None:
     if plan.depth != 1 and not net.scales_depth:
-        raise ValueError(
+        raise UserError(
             f"depth must be 1 for {net.name}, whose layers are fixed, "
             f"got {plan.depth}; use width"
         )
     if plan.dropout > 0 and plan.stem not in net.dropout:
-        raise ValueError(
+        raise UserError(
             f"dropout must be 0 for {net.name} with stem {plan.stem!r}, which has no "
             f"place for it, got {plan.dropout}"
         )
     _, height, width = plan.image
     least = net.smallest[plan.stem]
     if min(height, width) < least:
-        raise ValueError(
+        raise UserError(
             f"image must be at least {least}×{least} for {net.name} with stem "
             f"{plan.stem!r}, got {height}×{width}, of which its pooling layers "
             "would leave nothing; pad or enlarge it"

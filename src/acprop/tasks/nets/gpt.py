@@ -19,6 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, scaled_dot_product_attention
 
+from acprop.checks import UserError, UserTypeError
+
 STD = 0.02
 
 
@@ -36,11 +38,13 @@ class Sizes:
         for field in fields(self):
             value: object = getattr(self, field.name)
             if type(value) is not int:
-                raise TypeError(f"{field.name} must be a whole number, got {value!r}")
+                raise UserTypeError(
+                    f"{field.name} must be a whole number, got {value!r}"
+                )
             if value < 1:
-                raise ValueError(f"{field.name} must be 1 or more, got {value}")
+                raise UserError(f"{field.name} must be 1 or more, got {value}")
         if self.width % self.heads:
-            raise ValueError(
+            raise UserError(
                 f"width must be a multiple of heads = {self.heads}, got {self.width}"
             )
 
@@ -103,7 +107,7 @@ class GPT(nn.Module):
         """Logits [batch, time, n_symbols] of whole numbers [batch, time]."""
         time = symbols.shape[1]
         if time > self.sizes.context:
-            raise ValueError(
+            raise UserError(
                 f"symbols must be at most context = {self.sizes.context} long, "
                 f"got {time}"
             )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from acprop import checks
+from acprop.checks import UserError
 
 Stem = Literal["cifar", "imagenet"]
 Image = tuple[int, int, int]
@@ -54,6 +55,6 @@ def _check_image(image: object) -> None:
     # A list too: that is how a study's file gives it.
     sides = cast(Sequence[object], image) if isinstance(image, tuple | list) else ()
     if len(sides) != 3:
-        raise ValueError(f"image must be (channels, height, width), got {image!r}")
+        raise UserError(f"image must be (channels, height, width), got {image!r}")
     for name, side in zip(("channels", "height", "width"), sides, strict=True):
         checks.whole(f"image's {name}", side)

@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import max_pool2d
 
+from acprop.checks import UserError
+
 STAGES = ((2, 64, 3), (3, 128, 4), (4, 256, 6), (5, 512, 3))  # name, n, blocks
 N_FEATURES = 2048
 EPS = 1e-3
@@ -88,7 +90,7 @@ def state_from_keras(description: str, weights: bytes) -> dict[str, Tensor]:
     entries = _entries(description)
     total = sum(torch.Size(entry["shape"]).numel() for entry in entries)
     if total != len(numbers):
-        raise ValueError(
+        raise UserError(
             f"weights must be {total} numbers, as the description says, got "
             f"{len(numbers)}"
         )

@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout, linear, relu, scaled_dot_product_attention
 
 from acprop import checks
+from acprop.checks import UserError
 
 PAD = 0
 Source = tuple[Tensor, Tensor]  # what is read, and what was written before each place
@@ -47,7 +48,7 @@ class TransformerSizes:
         for name in ("n_symbols", "layers", "width", "hidden", "heads"):
             checks.whole(name, getattr(self, name))
         if self.width % (2 * self.heads):
-            raise ValueError(
+            raise UserError(
                 f"width must be a multiple of 2 × heads = {2 * self.heads}, got "
                 f"{self.width}"
             )
@@ -233,7 +234,7 @@ class Transformer(nn.Module):
         symbols: all of them with a fresh cache, one at a time with a used one.
         """
         if cache.n_written and symbols.shape[1] != 1:
-            raise ValueError(
+            raise UserError(
                 "symbols must come one at a time once some are written, got "
                 f"{symbols.shape[1]}"
             )
