@@ -104,23 +104,15 @@ def test_what_has_not_changed_is_not_read_again(tmp_path):
     assert index.read(tmp_path)[SPECS[0].id].wall_seconds == 8.0
 
 
-def test_a_list_of_runs_that_is_not_whole_is_named(tmp_path):
+def test_a_list_of_runs_that_is_not_whole_counts_as_none(tmp_path):
     run_lists.write(tmp_path, WANTED)
     assert run_lists.read(tmp_path, "s", "smoke", "paper") == WANTED
-    path = WANTED.path(tmp_path)
-    lines = path.read_text("utf-8").splitlines(keepends=True)
-    for left, why in (
-        ("".join(lines[:-1]), "s-smoke-paper.jsonl must have 8 runs, got 7"),
-        ("".join(lines)[:-9], "line 9: it is cut off or no JSON"),
-        ("", "line 1: it is cut off or no JSON"),
-        ("[]", "line 1: it must be an object"),
-        ('{"seconds": 1}', "line 1: n_runs must be there, got none"),
-        ('{"seconds": 1e999, "n_runs": 0}', "line 1: seconds must be a finite number"),
-        (lines[0] + "{}", "line 2: it must be a valid array"),
-        (lines[0] + '["a", "adam", 0, 0]', "line 2: 3 must be greater than 0, got 0"),
-        (lines[0] + "[" * 200_000, "line 2: it is cut off or no JSON .recursion limit"),
-    ):
-        path.write_text(left)
-        with pytest.raises(ValueError, match=f"{why}.*; delete the file, and acprop"):
-            run_lists.read(tmp_path, "s", "smoke", "paper")
+    (path,) = (tmp_path / "run_lists").iterdir()
+    good = path.read_text("utf-8")
+    for text in (
+        "", good[:-9], "[]", "[" * 200_000, good.replace("7.0", "1e999"),
+        good.replace('"epochs": 4', '"epochs": 0'),
+    ):  # fmt: skip
+        path.write_text(text)
+        assert run_lists.read(tmp_path, "s", "smoke", "paper") is None
     assert run_lists.read(tmp_path, "s", "small", "paper") is None
