@@ -132,9 +132,9 @@ BAD = [
     ('"stored"', '"outside"', "spaces.1..eps_place: eps_place must be stored, where"),
     ('"stored"', '"inner"', "spaces.1..eps_place: Input should be"),
     ('eps_place = "outside"\n', "", "spaces.0.: eps_place must be given where eps is"),
-    ("convention =", "convntion =", "spaces.1..variant.convntion: .* did you mean conv"),
+    ("convention =", "convntion =", "spaces.1..variant.convntion: .* did you mean"),
     ("note", "nota", "note: Field required; nota: no such key; did you"),
-    ("[1e-3, 1e-1]", "[1e-3, 2.0]", r"spaces.1..ranges: beta2 must be in \[0, 1\), got"),
+    ("[1e-3, 1e-1]", "[1e-3, 2.0]", r"spaces.1..ranges: beta2 must be in \[0, 1\)"),
 ]  # fmt: skip
 
 

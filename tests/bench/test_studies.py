@@ -499,7 +499,7 @@ BAD = [
     ),
     (
         GOOD + "task_settings = { n_trian = 5 }",
-        f"{VALID} scales.smoke.task_settings.n_trian: a vision .*; did you mean n_train",
+        f"{VALID} scales.smoke.task_settings.n_trian: .*; did you mean n_train",
     ),
     (
         GOOD + "tuning = { seeds = [1, 2] }",

@@ -88,6 +88,9 @@ def test_a_study_becomes_a_page_and_is_not_run_again(tmp_path, shelf):
     assert "vision/tiny: 4 runs: 4 done" in plain
     assert "not run: 2 runs on cifar100" in plain
     assert "the page: file://" in plain
+    assert first.stderr.startswith("vision/tiny: done after ")  # no terminal: a line
+    listed = ["bench", "status", "vision/tiny", "--runs", str(out / "runs"), "--json"]
+    assert '"waiting": 2' in CliRunner().invoke(app, listed).stdout
     study = (out / "study-vision-tiny-smoke.html").read_text("utf-8")
     assert "A tiny study" in study
     assert "512 images, 1 epochs" in study
@@ -220,6 +223,8 @@ BAD = [
     ),
     ("--only vision/tiny --scale huge", "scale must be one of smoke, got 'huge'"),
     ("--jobs 0", "jobs must be 1 or more, got 0"),
+    ("--executor cloud", "executor must be one of local, ray, slurm, got 'cloud'"),
+    ("--gpus 1", "gpus must come with --executor ray or slurm, got local"),
 ]
 
 
