@@ -6,7 +6,9 @@ import secrets
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,6 +65,27 @@ def is_alive(cluster):
     return [node.any_processes_alive() for node in cluster.list_all_nodes()]
 
 
+@contextmanager
+def after_checkpoints(folders, act):
+    """Act once all of these runs have a checkpoint; they must come so far."""
+    over = threading.Event()
+
+    def watch():
+        while not over.wait(0.05):
+            if all((f.path / "checkpoint.pt").exists() for f in folders):
+                act()
+                return True
+        return False
+
+    with ThreadPoolExecutor(1) as beside:
+        acted = beside.submit(watch)
+        try:
+            yield
+        finally:
+            over.set()
+        assert acted.result()
+
+
 def test_two_nodes_make_the_records_of_one_machine(cluster, here, tmp_path):
     """And the cluster, which is not ours, is there when we have left it."""
     heard = {}
@@ -86,18 +109,13 @@ def test_two_nodes_make_the_records_of_one_machine(cluster, here, tmp_path):
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed_goes_on_from_its_checkpoint(cluster, here, tmp_path):
-    folder, killed = Store(tmp_path).folder(LONG), []
+    folder = Store(tmp_path).folder(LONG)
 
-    def kill(run, share):
-        del run, share
-        if not killed and (folder.path / "checkpoint.pt").exists():
-            pid = folder.read()["attempts"][-1]["pid"]
-            os.kill(pid, signal.SIGKILL)
-            killed.append(pid)
+    def kill():
+        os.kill(folder.read()["attempts"][-1]["pid"], signal.SIGKILL)
 
-    engine = RayEngine(cluster.address)
-    (outcome,) = execute([LONG], tmp_path, engine=engine, on_progress=kill)
-    assert killed
+    with after_checkpoints([folder], kill):
+        (outcome,) = execute([LONG], tmp_path, engine=RayEngine(cluster.address))
     assert outcome.status == "done"
     assert same(tmp_path, LONG) == same(here, LONG)
     first, second = attempts(tmp_path, LONG)
@@ -211,6 +229,24 @@ def test_a_driver_that_is_killed_is_started_again(
 
 
 @pytest.mark.slow
+def test_an_interrupted_driver_lets_its_runs_write_a_checkpoint(
+    cluster, tmp_path, start, until, patience
+):
+    """A worker that was killed instead would not have released its lease."""
+    spec = replace(LONG, epochs=10_000)
+    folder = Store(tmp_path).folder(spec)
+    one = driver(start, [spec], tmp_path, cluster.address)
+    until(folder.metrics)
+    one.send_signal(signal.SIGINT)
+    _, said = one.communicate(timeout=patience)
+    assert said.splitlines()[-1] == "KeyboardInterrupt"
+    assert (folder.status(), folder.holder()) == ("interrupted", None)
+    assert json.loads((folder.path / "lease.1").read_text("utf-8"))["is_released"]
+    assert folder.load()["progress"]["step"] >= 64
+    assert not list(tmp_path.glob(".seen-*"))
+
+
+@pytest.mark.slow
 def test_two_drivers_share_the_work_of_one_store(cluster, tmp_path, start, patience):
     specs = [replace(SPEC, seed=seed) for seed in range(8)]
     both = [driver(start, specs, tmp_path, cluster.address) for _ in range(2)]
@@ -225,23 +261,17 @@ def test_a_node_that_is_killed_loses_no_run(cluster, here, tmp_path):
     """Every run goes on where it was, on the node that is left."""
     specs = [LONG, replace(LONG, seed=1)]
     folders = [Store(tmp_path).folder(spec) for spec in specs]
-    killed = []
 
-    def kill(run, share):
-        del run, share
-        if not killed and all((f.path / "checkpoint.pt").exists() for f in folders):
-            _, second = cluster.list_all_nodes()
-            with suppress(Exception):
-                cluster.remove_node(second, allow_graceful=False)
-            killed.append(second)
+    def kill():
+        _, second = cluster.list_all_nodes()
+        with suppress(Exception):
+            cluster.remove_node(second, allow_graceful=False)
 
     try:
-        engine = RayEngine(cluster.address)
-        outcomes = execute(specs, tmp_path, engine=engine, on_progress=kill)
+        with after_checkpoints(folders, kill):
+            outcomes = execute(specs, tmp_path, engine=RayEngine(cluster.address))
     finally:
-        if killed:
-            cluster.add_node(**NODE)
-    assert killed
+        cluster.add_node(**NODE)
     assert [o.status for o in outcomes] == ["done", "done"]
     assert same(tmp_path, LONG) == same(here, LONG)
     went = sorted(len(attempts(tmp_path, spec)) for spec in specs)
