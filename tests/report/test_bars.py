@@ -7,7 +7,8 @@ from matplotlib.collections import PathCollection
 
 from acprop.records import Bar, Bars, from_json, to_json
 from acprop.report.figures import draw, figure
-from acprop.report.studies import gather, study_figures
+from acprop.report.studies import gather
+from acprop.report.study_figures import study_figures
 
 from .made_runs import seeds, study, with_status
 
@@ -27,8 +28,8 @@ def test_a_bar_is_the_mean_and_every_seed_has_a_dot():
 
 def test_a_run_that_failed_is_a_cross_at_the_worse_edge_and_has_no_bar():
     lost = Bar("SGD", math.nan, math.nan, math.nan, (math.nan, math.nan))
-    for metric, edge in (("test FD-lite0", 1), ("test accuracy, %", 0)):
-        ax = figure([Bars("gan", metric, metric, (ADAM, lost))]).axes[0]
+    for better, edge in (("lower", 1), ("higher", 0)):
+        ax = figure([Bars("gan", "t", "y", (ADAM, lost), better=better)]).axes[0]
         (crosses,) = [x for x in ax.lines if x.get_marker() == "X"]
         assert crosses.get_xydata().tolist() == [[0.84, edge], [1.16, edge]]
         place = crosses.get_transform().transform((1, edge))

@@ -1,7 +1,8 @@
 """What a figure's caption says of its runs."""
 
 from acprop.report.captions import caption_of
-from acprop.report.studies import gather, study_figures
+from acprop.report.studies import gather
+from acprop.report.study_figures import study_figures
 
 from .made_runs import seeds, study
 

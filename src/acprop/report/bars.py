@@ -39,7 +39,7 @@ def _draw_panel(ax: Axes, record: Bars, inks: dict[str, str]) -> None:
         dots = ax.scatter(place + offsets, bar.values, s=20, zorder=4)
         dots.set(facecolor=inks[bar.label], edgecolor=INK, linewidth=0.6)
         lost = (place + offsets)[~np.isfinite(bar.values)]
-        draw_failed(ax, lost.tolist(), record.value_label, color=inks[bar.label])
+        draw_failed(ax, lost.tolist(), record.better, color=inks[bar.label])
     ax.axhline(0, color=INK, linewidth=0.6)
     ax.set_xticks(
         range(len(record.bars)), [_folded(plain(b.label)) for b in record.bars]

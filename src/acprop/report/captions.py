@@ -1,15 +1,50 @@
-"""What to see in a study's figure, in words taken from the same runs."""
+"""A study in one sentence, and what to see in its figures: words from its runs."""
 
 import math
 from collections.abc import Sequence
 
-from acprop.records import Bars, Curves, Record, Surface
-from acprop.report.metrics import is_higher_better, label_of, shown_value
-from acprop.report.statistics import over_seeds
-from acprop.report.studies import StudyRuns, arm_names, shown_arms
-from acprop.report.tables import compared_metric
+from acprop.metrics import metric_of
+from acprop.records import Bars, Curves, Record, StudyRecord, Surface
+from acprop.report.statistics import describe, over_seeds, unclean
+from acprop.report.studies import StudyRuns, arm_names, column_settings, compared_metric
+from acprop.report.style import display
+from acprop.report.words import run_count, scale_words, summary_words
 
-__all__ = ["caption_of"]
+__all__ = ["caption_of", "study_command", "study_sentence"]
+
+
+def study_command(study: StudyRecord) -> str:
+    """What runs a study again."""
+    rules = "" if study.ruleset == "paper" else f" --ruleset {study.ruleset}"
+    return f"acprop bench study {study.name} --scale {study.scale}{rules}"
+
+
+def study_sentence(found: StudyRuns) -> str:
+    """The result in one sentence that also says how it differs from the paper's.
+
+    One value for each optimizer and task, at the setting that validation chose.
+    """
+    study = found.study
+    metric = compared_metric(study)
+    shown = found.methods
+    if metric is None or not shown:
+        return ""
+    names = column_settings(found)
+    parts: list[str] = []
+    for arm in shown:
+        seen = over_seeds(arm, metric)
+        # "3 runs" tells nothing new; that some were lost does.
+        lost = [run_count(arm)] if len(arm.done) < len(arm.runs) else []
+        known = [text for text in [describe(arm, names, bare=True), *lost] if text]
+        which = f" ({'; '.join(known)})" if known else ""
+        value = summary_words(metric, seen).partition(" [")[0] if seen.n else "no value"
+        parts.append(f"{display(arm.optimizer)}{which} {value}{arm.mark}")
+    how = "mean ± standard deviation over seeds"
+    if len(shown) < len(found.arms):
+        how += ", at the setting that validation chose"
+    what = f"ruleset {study.ruleset}, final {metric_of(metric).label} ({how})"
+    note = unclean([run for arm in shown for run in arm.runs])
+    return f"At {scale_words(study)}, {what}: {'; '.join(parts)}. {note}".rstrip()
 
 
 def caption_of(found: StudyRuns, records: Sequence[Record]) -> str:
@@ -47,8 +82,7 @@ def _ends(found: StudyRuns) -> str:
     metric = compared_metric(found.study)
     if metric is None:
         return ""
-    is_paper = found.study.ruleset == "paper"
-    arms = shown_arms(found.arms, found.study.axes) if is_paper else list(found.arms)
+    arms = found.lines
     names = arm_names(found, arms)
     values = [over_seeds(arm, metric) for arm in arms]
     known = [
@@ -58,10 +92,10 @@ def _ends(found: StudyRuns) -> str:
     ]
     if len(known) < 2:
         return ""
-    is_up = is_higher_better(metric)
-    ordered = sorted(known, key=lambda k: k[0], reverse=is_up)
-    texts = [f"{shown_value(metric, mean):.4g}" for mean, _ in ordered]
-    by = label_of(metric).removesuffix(", %")
+    about = metric_of(metric)
+    ordered = sorted(known, key=lambda k: k[0], reverse=about.better == "higher")
+    texts = [f"{about.factor * mean:.4g}" for mean, _ in ordered]
+    by = about.words
     if texts[0] == texts[-1]:
         return f"By {by} at the end all tie ({texts[0]})."
     best, worst = (
@@ -88,7 +122,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _heatmap(found: StudyRuns, records: Sequence[Surface]) -> str:
     metric = found.study.metrics[0]
-    pick = max if is_higher_better(metric) else min
+    pick = max if metric_of(metric).better == "higher" else min
     best: list[str] = []
     for record in records:
         cells = [

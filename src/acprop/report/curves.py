@@ -129,7 +129,7 @@ def _draw_panel(ax: Axes, record: Curves, looks: dict[str, Look]) -> None:
         draw_failed(
             ax,
             [x for x, _ in _failed(line)],
-            record.y_label,
+            record.better,
             row=row,
             color=str(looks[line.label]["color"]),
         )

@@ -18,9 +18,9 @@ from acprop.records import Curves, Line
 from acprop.report.style import display
 
 __all__ = [
-    "Entry",
     "Formula",
     "Order",
+    "PaperEntry",
     "PaperRow",
     "PaperTable",
     "PaperValue",
@@ -80,7 +80,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PaperEntry:
     """A table or a figure of the paper.
 
     line        of the LaTeX source
@@ -123,7 +123,7 @@ class Formula:
 
 
 @cache
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[PaperEntry, ...]:
     """In the order of the paper."""
     tables: dict[str, list[PaperTable]] = {}
     for plain in _toml("tables")["tables"]:
@@ -175,11 +175,11 @@ def _entries() -> list[Plain]:
     return _toml("entries")["entries"]
 
 
-def _entry(plain: Plain, tables: list[PaperTable]) -> Entry:
+def _entry(plain: Plain, tables: list[PaperTable]) -> PaperEntry:
     lists = ("studies", "figures", "claims", "commands")
     known: Plain = {k: tuple(v) if k in lists else v for k, v in plain.items()}
     orders = [Order(o["study"], tuple(o["than"])) for o in known.pop("better", [])]
-    return Entry(**known, better=tuple(orders), tables=tuple(tables))
+    return PaperEntry(**known, better=tuple(orders), tables=tuple(tables))
 
 
 def _table(plain: Plain) -> PaperTable:

@@ -34,9 +34,8 @@ from acprop.records import FigureRecord, RunRecord, StudyRecord, Verdict, write
 from acprop.report.claim_groups import KIND_WORDS, group_claims
 from acprop.report.explorer import write_explorer
 from acprop.report.figures import draw_once
-from acprop.report.metrics import label_of
-from acprop.report.ours import Answer, answer, paper_words
-from acprop.report.paper import Entry, entries, published_about
+from acprop.report.paper import PaperEntry, entries, published_about
+from acprop.report.paper_entries import EntryResult, entry_result, paper_words
 from acprop.report.profiles import study_profiles
 from acprop.report.study_pages import (
     PrepareStudy,
@@ -106,7 +105,7 @@ def write_site(
     prepare = PrepareStudy(out, content.artifacts, content.places)
     studies = _unique(list(each(prepare, content.studies)))
     content.problems.extend(line for study in studies for line in study.problems)
-    answers = _answers(studies, shown, content.verdicts)
+    results = _results(studies, shown, content.verdicts)
     profiles = _profiles(out, studies)
     if content.verdicts:
         write(out / "verdicts.jsonl", content.verdicts)
@@ -114,7 +113,7 @@ def write_site(
         "about": _about(about),
         "owners": group_claims(content.verdicts),
         "claims": {v.claim: v for v in content.verdicts},
-        "answers": answers,
+        "results": results,
         "figures": shown,
         "studies": studies,
         "profiles": profiles,
@@ -169,7 +168,6 @@ def _environment() -> Environment:
     ours: dict[str, Callable[..., Any]] = {
         "url": quote,
         "key": files.key_of,
-        "label": label_of,
         "display": display,
         "anywhere": _breakable,
         "printed": paper_words,
@@ -218,18 +216,18 @@ def _colours() -> str:
     return f"{light}@media (prefers-color-scheme: dark) {{\n{dark}}}\n"
 
 
-def _answers(
+def _results(
     studies: Sequence[StudyPage],
     figures: Sequence[SiteFigure],
     verdicts: Sequence[Verdict],
-) -> list[Answer]:
+) -> list[EntryResult]:
     by_name: dict[str, list[tuple[str, Any]]] = {}
     for study in studies:
         if study.found is not None:
             by_name.setdefault(study.record.name, []).append((study.key, study.found))
     shown = {figure.about.name: figure.about for figure in figures}
     known = {verdict.claim: verdict for verdict in verdicts}
-    return [answer(entry, by_name, shown, known) for entry in entries()]
+    return [entry_result(entry, by_name, shown, known) for entry in entries()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,9 +250,9 @@ def _profiles(out: Path, studies: Sequence[StudyPage]) -> list[Profile]:
     return made
 
 
-def _places() -> dict[str, list[Entry]]:
+def _places() -> dict[str, list[PaperEntry]]:
     """Where the paper has a study."""
-    places: dict[str, list[Entry]] = {}
+    places: dict[str, list[PaperEntry]] = {}
     for entry in entries():
         for name in entry.studies:
             places.setdefault(name, []).append(entry)

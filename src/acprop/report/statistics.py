@@ -22,15 +22,15 @@ from typing import Any, cast
 import numpy as np
 
 from acprop.intervals import interval
+from acprop.metrics import metric_of, primary_metric
 from acprop.plain import Plain, canonical
-from acprop.records import RunRecord, RunStatus
-from acprop.report.metrics import is_higher_better, judged_by
+from acprop.records import BadRecordError, RunRecord, RunStatus
 from acprop.report.style import display
 from acprop.report.variants import variant, without_rule
 
 __all__ = [
     "Arm",
-    "Spread",
+    "Summary",
     "arms_of",
     "best",
     "brief",
@@ -39,7 +39,7 @@ __all__ = [
     "number",
     "over_seeds",
     "selection_metric",
-    "spread",
+    "summarize",
     "unclean",
     "value_of",
     "varying",
@@ -112,7 +112,7 @@ class Arm:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Summary:
     """Values over seeds; what n is too small for is NaN."""
 
     n: int
@@ -160,29 +160,29 @@ def number(value: Any) -> float:
     return float(value) if is_number and math.isfinite(value) else math.nan
 
 
-def spread(values: Iterable[float]) -> Spread:
-    """Mean, standard deviation and interval of the values that are any."""
+def summarize(values: Iterable[float]) -> Summary:
+    """Mean, standard deviation and interval of the finite values."""
     known = [v for v in values if math.isfinite(v)]
     low, high = interval(known, CONFIDENCE)
-    return Spread(len(known), *mean_and_std(known), low, high)
+    return Summary(len(known), *mean_and_std(known), low, high)
 
 
 def mean_and_std(values: Iterable[float]) -> tuple[float, float]:
-    """Of the values that are any; NaN where they are too few."""
+    """Of the finite values; NaN where they are too few."""
     array = np.array([v for v in values if math.isfinite(v)], float)
     mean = float(array.mean()) if array.size else math.nan
     return mean, float(array.std(ddof=1)) if array.size > 1 else math.nan
 
 
-def over_seeds(arm: Arm, metric: str) -> Spread:
+def over_seeds(arm: Arm, metric: str) -> Summary:
     """A metric at the end of an arm's finished runs."""
-    return spread(value_of(run, metric) for run in arm.done)
+    return summarize(value_of(run, metric) for run in arm.done)
 
 
 def selection_metric(runs: Iterable[RunRecord]) -> str | None:
-    """The validation metric that judges these runs."""
+    """The validation metric by which settings of these runs are chosen."""
     names = {name for run in runs for name in run.final if name.startswith("val_")}
-    return judged_by(names, "val") if names else None
+    return primary_metric(names, "val") if names else None
 
 
 def best(arms: Sequence[Arm], metric: str) -> Arm:
@@ -196,7 +196,7 @@ def best(arms: Sequence[Arm], metric: str) -> Arm:
             f"metric must be one of validation, val_…, got {metric}; selecting by "
             "another would make its own result look better than it is"
         )
-    sign = 1 if is_higher_better(metric) else -1
+    sign = metric_of(metric).sign
 
     def rank(arm: Arm) -> tuple[float, float]:
         seen = over_seeds(arm, metric)
@@ -206,7 +206,7 @@ def best(arms: Sequence[Arm], metric: str) -> Arm:
 
 
 def describe(arm: Arm, names: Iterable[str], *, bare: bool = False) -> str:
-    """An arm in words: its optimizer and those of its settings that are asked for."""
+    """An arm in words: its optimizer and its settings of these names."""
     known = arm.known
     parts = [f"{name} = {brief(known[name])}" for name in names if name in known]
     return ", ".join(parts if bare else [display(arm.optimizer), *parts])
@@ -245,7 +245,7 @@ def _arm(members: Sequence[RunRecord]) -> Arm:
     runs = sorted(members, key=lambda run: run.seed)
     for before, after in pairwise(runs):
         if before.seed == after.seed:
-            raise ValueError(
+            raise BadRecordError(
                 f"runs must have a seed once for each arm, got {before.seed} in "
                 f"{before.run} and {after.run}; give the runs of one study and scale"
             )
