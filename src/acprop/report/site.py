@@ -18,15 +18,13 @@ comes from records, which lie beside them; the same records give the same bytes.
 """
 
 import re
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from acprop import files
@@ -44,6 +42,7 @@ from acprop.report.study_pages import (
     words,
 )
 from acprop.report.style import OPTIMIZERS, display, for_dark, optimizer_of
+from acprop.report.templating import environment, policy
 
 __all__ = ["Content", "write_site"]
 
@@ -158,13 +157,7 @@ def _render(given: Mapping[str, Any], studies: Sequence[StudyPage]) -> dict[str,
 
 
 def _environment() -> Environment:
-    made = Environment(
-        loader=PackageLoader("acprop.report", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = environment()
     ours: dict[str, Callable[..., Any]] = {
         "url": quote,
         "key": files.key_of,
@@ -177,29 +170,13 @@ def _environment() -> Environment:
     style = made.get_template("style.css").render() + _colours()
     made.globals.update(  # pyright: ignore[reportUnknownMemberType]
         style=Markup(style),
-        policy=_policy(style),
+        # From disk a browser may give every file an origin, which 'self' is not.
+        policy=policy("'self' file: data:", style=style),
         kind_words=KIND_WORDS,
         optimizers=OPTIMIZERS,
         published_about=published_about(),
     )
     return made
-
-
-def _policy(style: str) -> str:
-    """Nothing runs and nothing is fetched; pictures come from beside the page.
-
-    From disk a browser may give every file an origin of its own, which 'self' is not.
-    """
-    digest = b64encode(sha256(style.encode()).digest()).decode()
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"style-src 'sha256-{digest}'",
-            "img-src 'self' file: data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
-    )
 
 
 def _colours() -> str:
