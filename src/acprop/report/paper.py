@@ -137,7 +137,7 @@ def entries() -> tuple[PaperEntry, ...]:
 @cache
 def formulas() -> dict[str, Formula]:
     """By the claim that they belong to."""
-    return {plain["claim"]: Formula(**plain) for plain in _toml("formulas")["formulas"]}
+    return {claim: Formula(claim, **own) for claim, own in _toml("formulas").items()}
 
 
 def published_about() -> str:

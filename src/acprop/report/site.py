@@ -102,7 +102,7 @@ def write_site(
     shown = [figure for figure in figures if figure.picture]
     lost = [figure.about for figure in figures if not figure.picture]
     prepare = PrepareStudy(out, content.artifacts, content.places)
-    studies = _unique(list(each(prepare, content.studies)))
+    studies = list(each(prepare, content.studies))
     content.problems.extend(line for study in studies for line in study.problems)
     results = _results(studies, shown, content.verdicts)
     profiles = _profiles(out, studies)
@@ -236,30 +236,16 @@ def _places() -> dict[str, list[PaperEntry]]:
     return places
 
 
-def _unique(studies: Sequence[StudyPage]) -> list[StudyPage]:
-    """Two names may differ in signs that a file's name does not have."""
-    seen: dict[str, str] = {}
-    for study in studies:
-        name = f"{study.record.name} at {study.record.scale} ({study.record.ruleset})"
-        if study.key in seen:
-            other = seen[study.key]
-            raise ValueError(
-                f"studies must have names of their own, got {name} and {other}"
-            )
-        seen[study.key] = name
-    return [*studies]
-
-
 def _about(about: Mapping[str, Any]) -> dict[str, str]:
     """Every fact in words; wall_seconds as a time a person can read."""
-    said: dict[str, str] = {}
+    facts: dict[str, str] = {}
     for name, value in about.items():
         if value in (None, "", {}, []):
             continue
         is_wall = name == "wall_seconds"
         key = "time taken" if is_wall else name.replace("_", " ")
-        said[key] = duration(float(value)) if is_wall else words(value)
-    return said
+        facts[key] = duration(float(value)) if is_wall else words(value)
+    return facts
 
 
 def _figure(out: Path, figure: FigureRecord) -> SiteFigure:

@@ -115,6 +115,13 @@ def panels(n: int) -> tuple[Figure, list[Axes]]:
     return figure, [figure.add_subplot(rows, columns, i + 1) for i in range(n)]
 
 
+def label_panel(ax: Axes, title: str, x_label: str, y_label: str) -> None:
+    """Text of a record, as it is written."""
+    ax.set_title(plain(title))
+    ax.set_xlabel(plain(x_label))
+    ax.set_ylabel(plain(y_label))
+
+
 def label_outer(axes: Sequence[Axes], x_label: str, y_label: str) -> None:
     """Name the axes once per row and column: all the panels have the same."""
     columns = axes[0].get_gridspec().ncols  # pyright: ignore[reportOptionalMemberAccess]
