@@ -187,7 +187,7 @@ class Surface(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Bar(_Strict):
+class ArmBar(_Strict):
     """One arm's final values: their mean, an interval around it, and each of them.
 
     low and high are NaN where one value has no interval.
@@ -208,7 +208,7 @@ class Bars(_Strict):
     name: str
     title: str
     value_label: str
-    bars: tuple[Bar, ...]
+    bars: tuple[ArmBar, ...]
     about: Plain = field(default_factory=dict[str, Any])
     better: Better = "higher"
 
@@ -396,7 +396,7 @@ class StudyRecord(_Strict):
 Drawing = Region | Boundary | Curves | Surface | Bars
 Record = Drawing | FigureRecord | Verdict | RunRecord | StudyRecord
 _KINDS = {kind.record: kind for kind in get_args(Record)}
-_PARTS = {"cells": Cell, "crossings": Crossing, "lines": Line, "bars": Bar}
+_PARTS = {"cells": Cell, "crossings": Crossing, "lines": Line, "bars": ArmBar}
 
 
 def to_json(record: Record) -> str:

@@ -2,7 +2,7 @@
 
 The paper reports an order: its ACProp ahead of others. Ours that is compared is the
 paper's rule too if it was run, else the default; the page says which. Whether our runs
-show the same order is decided by the paired comparison of `comparisons.compare_all`,
+show the same order is decided by the paired comparison of `comparisons.compare_pairs`,
 corrected for all pairs of a row, never by two means.
 Numbers of the paper and ours stand in one row only under headings that say whose they
 are, and of which metric, data and scale.
@@ -15,9 +15,9 @@ from typing import Literal
 from acprop.metrics import metric_of
 from acprop.records import FigureRecord, StudyRecord, Verdict
 from acprop.report.captions import study_command, study_sentence
-from acprop.report.comparisons import Comparison, compare_all
+from acprop.report.comparisons import Comparison, compare_pairs
 from acprop.report.paper import PaperEntry, PaperRow, PaperTable, PaperValue
-from acprop.report.statistics import Arm, Summary
+from acprop.report.statistics import Arm
 from acprop.report.studies import StudyRuns, compared_metric, shown_arms
 from acprop.report.style import display
 from acprop.report.variants import PAPER_FIRST, first_of
@@ -194,44 +194,32 @@ def _family(
 ) -> list[Pair]:
     """Every pair of a row; their p values are corrected together."""
     first = first_of(arms, PAPER_FIRST)
-    reference = arms[first] if first else None
-    known = [name for name in printed if name in arms] if reference else []
-    others = [arms[name] for name in known]
-    found = compare_all(others, reference, metric) if reference else []
-    compared = dict(zip(known, found, strict=True))
+    known = [name for name in printed if name in arms] if first else []
+    ours = compare_pairs([(arms[first or ""], arms[name]) for name in known], metric)
+    compared = dict(zip(known, ours, strict=True))
     return [
-        _pair(
-            (row, display(first or ""), display(other), of_paper.words),
-            of_paper.is_ahead,
-            compared.get(other),
-            metric,
+        Pair(
+            row,
+            display(first or ""),
+            display(other),
+            paper.words,
+            *_ours(compared.get(other), paper.is_ahead, metric),
         )
-        for other, of_paper in printed.items()
+        for other, paper in printed.items()
     ]
 
 
-def _pair(
-    names: tuple[str, str, str, str],
-    is_ahead: bool,
-    found: Comparison | None,
-    metric: str,
-) -> Pair:
-    """names: the row, who, than whom, and the paper's difference."""
+def _ours(found: Comparison | None, is_ahead: bool, metric: str) -> tuple[str, Word]:
+    """ACProp minus the other, and whether that is the order that the paper reports."""
     if found is None:
-        return Pair(*names, "–", "no runs")
-    words = difference_words(_turned(found.difference), metric)
+        return "–", "no runs"
+    words = difference_words(found.difference, metric)
     if found.words not in ("better", "worse"):
-        return Pair(*names, words, "no difference shown")
-    is_same = (found.words == "worse") == is_ahead
-    word: Word = "same order" if is_same else "opposite order"
+        return words, "no difference shown"
+    is_same = (found.words == "better") == is_ahead
     p = p_words(found.p)
-    return Pair(*names, f"{words}, p {p if p[0] == '<' else f'= {p}'}", word)
-
-
-def _turned(seen: Summary) -> Summary:
-    """ACProp minus the other, of what is the other minus ACProp."""
-    # 0 - x and not -x: a difference of 0 has no sign.
-    return Summary(seen.n, 0 - seen.mean, seen.std, 0 - seen.high, 0 - seen.low)
+    words += f", p {p}" if p.startswith("<") else f", p = {p}"
+    return words, "same order" if is_same else "opposite order"
 
 
 def _verdict(

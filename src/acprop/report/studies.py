@@ -162,9 +162,9 @@ def arm_names(
         owners = contestant_names(found)
         names = [owners.get(a.runs[0].run, display(a.optimizer)) for a in arms]
         return [", ".join([n, *a.losses]) for n, a in zip(names, arms, strict=True)]
-    told = dict.fromkeys([*study.axes, *method_settings(arms)])
+    names = dict.fromkeys([*study.axes, *method_settings(arms)])
     return [
-        ", ".join([describe(a, told, bare=bare) or display(a.optimizer), *a.losses])
+        ", ".join([describe(a, names, bare=bare) or display(a.optimizer), *a.losses])
         for a in arms
     ]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from acprop.metrics import metric_of
-from acprop.records import Bar, Bars, Curves, Line, RunRecord, RunStatus, Surface
+from acprop.records import ArmBar, Bars, Curves, Line, RunRecord, RunStatus, Surface
 from acprop.report.statistics import (
     Arm,
     describe,
@@ -151,11 +151,11 @@ def _is_number(value: object) -> bool:
 def _bars(found: StudyRuns) -> list[Bars]:
     """The first metric at the end; an arm without a value has no bar, but a place."""
     metric, arms = found.study.metrics[0], found.lines
-    bars: list[Bar] = []
+    bars: list[ArmBar] = []
     for arm, name in zip(arms, arm_names(found, arms), strict=True):
         values = tuple(_ends(arm, metric))
         seen = summarize(values)
-        bars.append(Bar(name, seen.mean, seen.low, seen.high, values))
+        bars.append(ArmBar(name, seen.mean, seen.low, seen.high, values))
     if not any(math.isfinite(bar.mean) for bar in bars):
         return []
     about = metric_of(metric)
@@ -279,28 +279,22 @@ def _surfaces(found: StudyRuns) -> list[Surface]:
         places = {(float(a.known[across]), float(a.known[down])): a for a in group}
         cells = [[places.get((right, high)) for right in x] for high in y]
 
-        def each(
-            value: Callable[[Arm], Any], empty: Any, cells: Any = cells
-        ) -> tuple[tuple[Any, ...], ...]:
+        def each(value: Callable[[Arm], Any], empty: Any, cells: Any = cells) -> Any:
             return tuple(tuple(value(c) if c else empty for c in row) for row in cells)
 
-        made.append(
-            Surface(
-                found.study.name,
-                title,
-                across,
-                down,
-                about.label,
-                tuple(x),
-                tuple(y),
-                values=each(
-                    lambda arm: about.factor * over_seeds(arm, about.name).mean,
-                    math.nan,
-                ),
-                n_runs=each(lambda arm: len(arm.runs), 0),
-                n_diverged=each(lambda arm: arm.n_diverged, 0),
-                about=_about(found),
-            )
+        surface = Surface(
+            found.study.name,
+            title,
+            across,
+            down,
+            about.label,
+            tuple(x),
+            tuple(y),
+            each(lambda a: about.factor * over_seeds(a, about.name).mean, math.nan),
+            n_runs=each(lambda arm: len(arm.runs), 0),
+            n_diverged=each(lambda arm: arm.n_diverged, 0),
+            about=_about(found),
         )
+        made.append(surface)
     ends = [v for s in made for row in s.values for v in row if math.isfinite(v)]
     return [replace(s, value_range=(min(ends), max(ends))) for s in made if ends]
