@@ -126,24 +126,26 @@ def study_table(found: StudyRuns, *, every: bool = False) -> TextTable:
     settings = [] if study.contestants else column_settings(found)
     has_choice = len(arms) < len(found.arms)
     chosen_by = selection_metric(found.runs) if has_choice else None
-    shown = list(dict.fromkeys([*study.metrics, *filter(None, [chosen_by])]))
+    # What is compared comes first, with its verdict: a wide table is cut at its right.
+    others = [*study.metrics, *filter(None, [chosen_by])]
+    others = [name for name in dict.fromkeys(others) if name != metric]
     compared = _compared(found, arms, metric)
     is_compared = bool(compared.reference) and not every
     trials = _trial_counts(found)
     columns = ["optimizer", *settings, *(["trials"] if trials else []), "runs"]
-    columns += [metric_of(name).label for name in shown]
+    columns.append(metric_of(metric).label)
     if is_compared:
-        label = metric_of(metric).label
-        columns += [f"{label}: difference to {compared.reference}"]
+        columns += [f"{columns[-1]}: difference to {compared.reference}"]
         columns += ["p (Holm)", "verdict"]
+    columns += [metric_of(name).label for name in others]
     rows: list[tuple[str, ...]] = []
     for name, arm, comparison in compared.rows:
         values = [describe(arm, [n], bare=True).partition(" = ")[2] for n in settings]
         row = [name, *(text or NONE for text in values)]
         row += [trials[name]] if trials else []
-        row += [run_count(arm)]
-        row += [summary_words(m, over_seeds(arm, m)) for m in shown]
+        row += [run_count(arm), summary_words(metric, over_seeds(arm, metric))]
         row += _comparison_cells(comparison, metric) if is_compared else []
+        row += [summary_words(m, over_seeds(arm, m)) for m in others]
         rows.append(tuple(row))
     caption = _caption(study, chosen_by, is_compared)
     note = unclean([run for arm in arms for run in arm.runs])
