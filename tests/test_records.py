@@ -183,3 +183,13 @@ def test_a_field_of_another_type_is_refused_by_its_name(change, message):
 def test_every_status_says_what_it_means(status):
     assert status.message
     assert status.is_result is (status in ("done", "diverged"))
+
+
+def test_a_study_stores_what_its_metrics_are():
+    study = from_json(json.dumps({**STUDY, "metrics": ["test_loss"]}))
+    plain = json.loads(to_json(study))
+    assert plain["metrics"] == ["test_loss"]
+    assert plain["declared"] == [
+        {"name": "test_loss", "better": "lower", "words": "test loss", "unit": ""}
+    ]
+    assert from_json(json.dumps(plain)) == study

@@ -10,7 +10,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
-__all__ = ["METRICS", "Metric", "metric_of", "primary_metric", "value_words"]
+__all__ = [
+    "METRICS",
+    "Metric",
+    "is_declared",
+    "metric_of",
+    "primary_metric",
+    "value_words",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +70,22 @@ _PARTS = {"train": "train", "val": "validation", "test": "test", "mean": "mean"}
 @cache
 def metric_of(name: str) -> Metric:
     """The declaration behind a recorded name; a ValueError if there is none."""
-    if name in METRICS:
-        return METRICS[name]
-    part, _, base = name.partition("_")
-    if part not in _PARTS or base not in METRICS:
+    if not is_declared(name):
         raise ValueError(
             f"a metric must be declared in acprop.metrics, got {name!r}; it has "
             f"{', '.join(METRICS)}, after {', '.join(_PARTS)}"
         )
+    if name in METRICS:
+        return METRICS[name]
+    part, _, base = name.partition("_")
     found = METRICS[base]
     return replace(found, name=name, words=f"{_PARTS[part]} {found.words}")
+
+
+def is_declared(name: str) -> bool:
+    """Is it in the table, alone or after a part of the data?"""
+    part, _, base = name.partition("_")
+    return name in METRICS or (part in _PARTS and base in METRICS)
 
 
 def primary_metric(names: Collection[str], part: str) -> str:

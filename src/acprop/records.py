@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from typing_extensions import TypedDict  # with the config that pydantic reads
 
 from acprop import files
+from acprop.metrics import Metric, is_declared, metric_of
 from acprop.plain import Plain, checked, to_line
 
 SCHEMA = 2
@@ -358,7 +359,8 @@ class StudyRecord(_Strict):
              "table": final metrics with spread
     axes     for a heat map its two settings; for curves the setting that tells arms
              of one optimizer apart, if any
-    metrics  what is shown
+    metrics  what is shown, by name
+    declared what these are: which way is better, their unit and words; filled in here
     note     how the scale differs from the paper's: data, size, length
     missing  what was not run, and why
     ruleset  "paper": the settings that the study wrote down; "default": each
@@ -384,6 +386,13 @@ class StudyRecord(_Strict):
     tuning: TuningRecord = field(default_factory=TuningRecord)
     contestants: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     target: float | None = None
+    declared: tuple[Metric, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Declare what is shown, also of a record from before it was stored."""
+        if not self.declared:
+            known = tuple(metric_of(name) for name in self.metrics if is_declared(name))
+            object.__setattr__(self, "declared", known)
 
     @property
     def key(self) -> str:
@@ -396,14 +405,14 @@ class StudyRecord(_Strict):
 Drawing = Region | Boundary | Curves | Surface | Bars
 Record = Drawing | FigureRecord | Verdict | RunRecord | StudyRecord
 _KINDS = {kind.record: kind for kind in get_args(Record)}
-_PARTS = {"cells": Cell, "crossings": Crossing, "lines": Line, "bars": ArmBar}
+_PARTS = ("cells", "crossings", "lines", "bars", "declared")
 
 
 def to_json(record: Record) -> str:
     """Write a record as one line; numbers that JSON lacks (NaN, ∞) become null."""
     # Not asdict of the whole: it copies every number of every epoch, one by one.
     plain: Plain = {f.name: getattr(record, f.name) for f in fields(record)}
-    for name in _PARTS.keys() & plain.keys():
+    for name in plain.keys() & _PARTS:
         plain[name] = [asdict(part) for part in plain[name]]
     return to_line({"record": record.record, "schema": SCHEMA, **plain})
 

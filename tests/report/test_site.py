@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import axe_core_python
 import pytest
 
+from acprop.metrics import Metric
 from acprop.records import FigureRecord, RunRecord, StudyRecord, Verdict, read
 from acprop.report.figures import draw
 from acprop.report.paper import entries
@@ -260,13 +261,18 @@ def test_a_run_that_makes_no_sense_is_named_and_the_others_are_shown(tmp_path):
 
 @pytest.mark.parametrize(
     "broken",
-    [{}, {"metrics": ("test_luck",)}, {"shows": "heatmap"}],
-    ids=["a seed twice", "a metric nobody declared", "no axes"],
+    [
+        {},
+        {"metrics": ("test_luck",)},
+        {"declared": (Metric("test_accuracy", "lower", "accuracy"),)},
+        {"shows": "heatmap"},
+    ],
+    ids=["a seed twice", "a metric nobody declared", "another direction", "no axes"],
 )
 def test_a_study_that_makes_no_sense_is_named_and_the_others_are_shown(
     broken, tmp_path
 ):
-    runs = [run(), replace(run(), run="other")]
+    runs = [run(), replace(run(), run="other", seed=int(bool(broken)))]
     asked = study(runs, name="bad", title="A bad one", **broken)
     places = {asked.key: "b.jsonl, line 1"}
     made = build(tmp_path, studies=[STUDIES[0], (asked, runs)], places=places)

@@ -9,7 +9,7 @@ compared by a ruleset, every arm is shown.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from acprop.metrics import metric_of
+from acprop.metrics import is_declared, metric_of
 from acprop.plain import canonical
 from acprop.records import BadRecordError, RunRecord, StudyRecord
 from acprop.report.selection import TrialResult, trial_results
@@ -94,6 +94,12 @@ def gather(study: StudyRecord, runs: Iterable[RunRecord]) -> StudyRuns:
                     f"{study.name}; record no percent",
                     run.run,
                 )
+    for stored in study.declared:
+        if is_declared(stored.name) and stored.better != metric_of(stored.name).better:
+            raise BadRecordError(
+                f"{stored.name} must be better when "
+                f"{metric_of(stored.name).better}, got {stored.better}"
+            )
     if study.shows == "heatmap" and len(study.axes) != 2:
         raise BadRecordError(
             f"axes must be two settings for a heat map, got {len(study.axes)} "
