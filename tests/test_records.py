@@ -132,7 +132,7 @@ STUDY = {
 
 
 def test_a_search_that_is_no_list_of_trials_is_refused():
-    with pytest.raises(ValueError, match="^tuning.trials must be a valid array"):
+    with pytest.raises(ValueError, match=r"^tuning.trials must be a valid array"):
         from_json(json.dumps({**STUDY, "tuning": {"trials": 1}}))
 
 
