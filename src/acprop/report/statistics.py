@@ -47,6 +47,7 @@ __all__ = [
 
 
 CONFIDENCE = 0.95
+LARGEST = 1e150  # beyond it a square, and so a deviation, is no float
 UNCLEAN = "†"  # beside what came from code that no commit holds
 # Chosen for a method, and no part of what it is: arms that differ in these alone are
 # settings of one method.
@@ -155,9 +156,10 @@ def value_of(run: RunRecord, metric: str) -> float:
 
 
 def number(value: Any) -> float:
-    """A number as it is; whatever else, and ∞, as NaN."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and math.isfinite(value) else math.nan
+    """A number as it is; whatever else, and what is as good as ∞, as NaN."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return math.nan
+    return float(value) if abs(value) < LARGEST else math.nan
 
 
 def summarize(values: Iterable[float]) -> Summary:
@@ -265,11 +267,8 @@ def _settings(run: RunRecord, of_optimizer: Plain) -> Plain:
     schedule = {k: run.spec[k] for k in ("epochs", "schedule") if k in run.spec}
     settings = _without_seed(of_optimizer)
     betas = settings.pop("betas", ())  # a study that varies β1 says "beta1"
-    return {**settings, **_betas(betas), **_flat(schedule)}
-
-
-def _betas(betas: Sequence[float]) -> dict[str, float]:
-    return {f"beta{i}": beta for i, beta in enumerate(betas, 1)}
+    named = {f"beta{i}": beta for i, beta in enumerate(betas, 1)}
+    return {**settings, **named, **_flat(schedule)}
 
 
 def _conditions(run: RunRecord) -> Plain:

@@ -24,7 +24,7 @@ from acprop.report.statistics import (
     varying,
 )
 from acprop.report.style import display
-from acprop.report.variants import variant, without_rule
+from acprop.report.variants import RULE, variant, without_rule
 
 __all__ = [
     "StudyRuns",
@@ -80,6 +80,8 @@ def gather(study: StudyRecord, runs: Iterable[RunRecord]) -> StudyRuns:
     """
     known = {run.run: run for run in runs}
     found = tuple(known[name] for name in dict.fromkeys(study.runs) if name in known)
+    for run in found:
+        _check_settings(run)
     chosen_by = study.tuning.get("metric")
     for name in (*study.metrics, *filter(None, [chosen_by])):
         try:
@@ -108,6 +110,28 @@ def gather(study: StudyRecord, runs: Iterable[RunRecord]) -> StudyRuns:
     tried = [run for trial in study.tuning.get("trials", ()) for run in trial["runs"]]
     trials = tuple(known[name] for name in dict.fromkeys(tried) if name in known)
     return StudyRuns(study, found, tuple(arms_of(found)), trials)
+
+
+def _check_settings(run: RunRecord) -> None:
+    """Refuse a run whose settings are not what settings can be.
+
+    A record says only that they are plain; runs are grouped and named by them.
+    """
+    tables = [run.spec.get(name, {}) for name in ("task_settings", "schedule")]
+    betas = [run.settings.get("betas", []), run.study_settings.get("betas", [])]
+    rule = [run.settings.get(name) for name in RULE]
+    if (
+        not all(isinstance(table, dict) for table in tables)
+        or not all(isinstance(pair, list) for pair in betas)
+        or any(isinstance(value, dict | list) for value in rule)
+    ):
+        raise BadRecordError(f"settings must be those of a run, got {run.run}", run.run)
+    try:
+        canonical([run.settings, run.study_settings, run.spec])
+    except (OverflowError, ValueError) as error:  # a number that no float can hold
+        raise BadRecordError(
+            f"settings must be plain values: {error}", run.run
+        ) from error
 
 
 def compared_metric(study: StudyRecord) -> str | None:

@@ -116,5 +116,6 @@ def _words(rule: _Variant) -> str:
     average = {None: "no average", "before": "average before", "after": "average after"}
     center = {None: "uncentered", "m": "", "average": "centered on it"}
     ahead = "look-ahead" if rule.nesterov else ""
-    parts = ["ACProp", average[rule.average], ahead, center[rule.center]]
+    named = [average.get(rule.average, str(rule.average)), ahead]
+    parts = ["ACProp", *named, center.get(rule.center, str(rule.center))]
     return ", ".join(part for part in parts if part)
