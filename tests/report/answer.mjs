@@ -9,11 +9,10 @@ const load = (name) => import(new URL(name, folder));
 const { METHODS, CONVENTIONS, withDelay } = await load("rules.js");
 const { begin, advance, hyper } = await load("step.js");
 const { problemOf } = await load("problems.js");
-const { mean, logCentered, logUncentered, secondMoment, segments } = await load("limits.js");
+const { mean, logSecondMoment, secondMoment, segments } = await load("limits.js");
 const { doesSettle, drift, driftOfBeta2 } = await load("drift.js");
 const { crossings } = await load("borders.js");
 const { explain } = await load("explain.js");
-const { CRITICAL, threshold } = await load("thresholds.js");
 const { trajectory, moments, rates, feed } = await load("simulate.js");
 
 // A golden case: x after every step, and m, s and M after the last.
@@ -61,10 +60,6 @@ const ANSWERS = {
     cases.map((c) =>
       explain(problemOf(c.problem, c.P), methodOf(c), CONVENTIONS[c.convention], c, 10000).text,
     ),
-  thresholds: (cases) => ({
-    critical: CRITICAL,
-    values: cases.map(({ key, beta1 }) => threshold(key, beta1)),
-  }),
   limits: (cases) =>
     cases.map(({ problem, P, beta1, beta2 }) => {
       const at = problemOf(problem, P);
@@ -75,8 +70,8 @@ const ANSWERS = {
       };
       return {
         m: [...mean(at, beta1)],
-        log_v: [...logUncentered(at, beta2)],
-        log_s: [...logCentered(at, beta1, beta2)],
+        log_v: [...logSecondMoment(segments(at, beta1, false), beta2)],
+        log_s: [...logSecondMoment(segments(at, beta1, true), beta2)],
         v: plain(false),
         s: plain(true),
       };
