@@ -13,6 +13,7 @@ const { mean, logSecondMoment, secondMoment, segments } = await load("limits.js"
 const { doesSettle, drift, driftOfBeta2 } = await load("drift.js");
 const { crossings } = await load("borders.js");
 const { explain } = await load("explain.js");
+const { CRITICAL, threshold } = await load("thresholds.js");
 const { trajectory, moments, rates, feed } = await load("simulate.js");
 
 // A golden case: x after every step, and m, s and M after the last.
@@ -60,6 +61,10 @@ const ANSWERS = {
     cases.map((c) =>
       explain(problemOf(c.problem, c.P), methodOf(c), CONVENTIONS[c.convention], c, 10000).text,
     ),
+  thresholds: (cases) => ({
+    critical: CRITICAL,
+    values: cases.map(({ key, beta1 }) => threshold(key, beta1)),
+  }),
   limits: (cases) =>
     cases.map(({ problem, P, beta1, beta2 }) => {
       const at = problemOf(problem, P);

@@ -189,6 +189,22 @@ def test_the_default_runs_as_the_library_runs_it(page):
         )
 
 
+def test_thresholds_follow_beta1(page):
+    page.open("#beta1=0.7")
+    cells = page.all("[data-threshold]")
+    shown = {c.get_attribute("data-threshold"): c.text for c in cells}
+    assert shown == {
+        "acprop-before": "13.2",
+        "uncentered": "10",
+        "adabelief": "4.63",
+        "adam": "4",
+    }
+    page.type("beta1", "0.565")
+    assert page.one("[data-threshold=acprop-before]").text == "∞"
+    picture = page.one("[data-part=thresholds] svg[role=img]")
+    assert "ACProp, average before ∞" in picture.get_attribute("aria-label")
+
+
 def test_the_point_can_be_dragged_by_mouse(page):
     page.open()
     point = page.one(".point")

@@ -256,6 +256,28 @@ def test_the_first_point_says_the_truth_about_both():
     assert walked(cases[0], 100).min() > 0
 
 
+def test_averaging_first_needs_a_beta2_above_the_printed_thresholds():
+    """(1 - β2)·P² at P = 1000, where the limit of large P is 3 % away."""
+    methods = {
+        "acprop-before": METHODS["acprop-before"],
+        "uncentered": replace(METHODS["adam"], rule=rules.Rule("before", None, 1)),
+        "adabelief": METHODS["adabelief"],
+        "adam": METHODS["adam"],
+    }
+    cases = [
+        {"key": key, "beta1": beta1}
+        for key, beta1 in product(methods, [0.45, 0.7, 0.8])
+    ]
+    found = ask("thresholds", cases)
+    assert found["critical"]["acprop-before"] == pytest.approx(0.5652, abs=5e-5)
+    for case, value in zip(cases, numbers(found["values"]), strict=True):
+        (theirs,) = boundary(
+            "dense", methods[case["key"]], beta1=case["beta1"], periods=[1000]
+        ).crossings
+        near = [(1 - b) * 1e6 for b in theirs.beta2 if (1 - b) * 1e6 < 100]
+        assert near == pytest.approx([value] * bool(value < 100), rel=0.03), case
+
+
 def test_the_closed_forms_are_those_of_the_laboratory():
     cases = grid(150, seed=2)
     for case, ours in zip(cases, ask("limits", cases), strict=True):

@@ -7,6 +7,7 @@ import { crossings } from "./borders.js";
 import { explain } from "./explain.js";
 import { makeChart, rangeOf } from "./chart.js";
 import { borderOf, makePlane, Z } from "./plane.js";
+import { makeThresholds } from "./thresholds-view.js";
 import { decay, number, percent, whole } from "./format.js";
 import { html, swatch, tableRow } from "./svg.js";
 
@@ -16,6 +17,7 @@ const MARKS = 12; // more would be a curtain
 export function makeDriftView(root, change) {
   const find = (name) => root.querySelector(`[data-part=${name}]`);
   const drawPlane = makePlane(find("plane"), (P, beta2) => change({ P, beta2 }, []));
+  const drawThresholds = makeThresholds(find("thresholds"));
   const charts = {
     x: makeChart(find("x"), 400),
     m: makeChart(find("m"), 210),
@@ -40,6 +42,7 @@ export function makeDriftView(root, change) {
     legend(find("legend"), state.show);
     drawRun(charts, state, found);
     find("own-s").hidden = !state.show.includes("acprop");
+    drawThresholds(state);
     fillTable(find("table"), state, found);
   };
 }
