@@ -6,18 +6,11 @@ from typing import Any, Protocol
 import torch
 from torch import Generator, Tensor
 
-from acprop.tasks.data import (
-    Folders,
-    Images,
-    augmented,
-    describe,
-    draw_boxes,
-    hold_out,
-    load,
-    load_folders,
-    normalised,
-    split,
-)
+from acprop.tasks.data import describe
+from acprop.tasks.data.augment import augmented, normalised
+from acprop.tasks.data.images import Folders, Images, load, load_folders
+from acprop.tasks.data.pictures import draw_boxes
+from acprop.tasks.data.sampling import hold_out, split
 
 
 class Feed(Protocol):

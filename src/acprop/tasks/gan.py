@@ -23,9 +23,15 @@ from acprop.tasks.adversaries import (
     networks,
     relativistic_losses,
 )
-from acprop.tasks.data import Images, load, split
-from acprop.tasks.extractors import NAMES, FeatureName
-from acprop.tasks.features import features, metric_of, real_gaussian
+from acprop.tasks.data.images import Images, load
+from acprop.tasks.data.sampling import split
+from acprop.tasks.features import (
+    NAMES,
+    FeatureName,
+    features,
+    metric_of,
+    real_gaussian,
+)
 from acprop.tasks.frechet import distance, fit
 from acprop.tasks.settings import check_counts, read
 from acprop.tasks.task import Metrics, OptimizerFactory, Target, stream
@@ -109,8 +115,8 @@ class GanTask:
     @property
     def source(self) -> dict[str, Any]:
         """Where the bytes came from, and what the features are."""
-        about = {"name": self.settings.features, **self.features.identity}
-        return {self.settings.dataset: self.images.source, "features": about}
+        identity = self.features.identity
+        return {self.settings.dataset: self.images.source, "features": identity}
 
     def begin(self, seed: int, optimizer: OptimizerFactory) -> "GanSession":
         """Same seed: same weights, images and latents for every optimizer."""

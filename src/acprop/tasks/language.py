@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from acprop.tasks.data import load_text, set_of
+from acprop.tasks.data.texts import load_text, set_of
 from acprop.tasks.learner import Learner, Pair, second_moment
 from acprop.tasks.nets.gpt import GPT, Sizes
 from acprop.tasks.settings import check_clip_norm, check_counts, check_flags, read

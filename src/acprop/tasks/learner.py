@@ -20,7 +20,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.parallel import DistributedDataParallel
 
 from acprop import ranks
-from acprop.tasks.data import share
+from acprop.tasks.data.sampling import share
 from acprop.tasks.task import OptimizerFactory, stream
 
 # What the network takes, and the answers.

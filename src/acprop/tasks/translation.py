@@ -20,7 +20,7 @@ from torch.nn.functional import cross_entropy
 from acprop import checks
 from acprop.tasks.averages import LastWeights
 from acprop.tasks.bleu import Bleu
-from acprop.tasks.data import Corpus, corpus_names, load_corpus
+from acprop.tasks.data.corpora import Corpus, corpus_names, load_corpus
 from acprop.tasks.learner import Learner, second_moment
 from acprop.tasks.nets.transformer import PAD, Transformer, TransformerSizes
 from acprop.tasks.search import Search, translate
