@@ -79,7 +79,7 @@ class Memory:
 
 
 class Pictures:
-    """ImageNet: decoded when asked for, by as many threads as there are cores."""
+    """ImageNet: decoded when needed, by as many threads as there are cores."""
 
     def __init__(
         self,

@@ -6,8 +6,8 @@ A step descends the mean over the batch's symbols of the smoothed cross-entropy
 
 The validation loss has no smoothing. BLEU is sacrebleu's, of whole sentences as people
 write them; its signature is in the record. It depends on the sentences: one corpus's is
-never compared with another's. What is judged are the weights at the end of an epoch, or
-the mean of the last `average` such weights.
+never compared with another's. Evaluated are the weights at the end of an epoch, or the
+mean of the last `average` such weights.
 """
 
 from dataclasses import dataclass
@@ -25,16 +25,16 @@ from acprop.tasks.learner import Learner, second_moment
 from acprop.tasks.nets.transformer import PAD, Transformer, TransformerSizes
 from acprop.tasks.search import Search, translate
 from acprop.tasks.sentences import Rows, Sentences, lesson, padded
-from acprop.tasks.settings import check_clip_norm, check_counts, check_flags, read
+from acprop.tasks.settings import StepSettings, read
 from acprop.tasks.subwords import learnt
-from acprop.tasks.task import Metrics, OptimizerFactory, Target, stream
+from acprop.tasks.task import Metrics, OptimizerFactory, random_stream, weights_of
 
 CHOICE_SEED = 2021  # of no run: every run has the same sentences
 SHOWN = 20  # translations kept to be looked at
 
 
 @dataclass(frozen=True, slots=True)
-class TranslationSettings:
+class TranslationSettings(StepSettings):
     """What decides the numbers of a run, besides seed and optimizer.
 
     corpus: the name of a set of sentence pairs. reverse: translate the other way.
@@ -42,11 +42,8 @@ class TranslationSettings:
     layers, width, hidden, heads, dropout, norm_first: see `TransformerSizes`.
     tokens: the most symbols of a batch, padding included; of all ranks together.
     n_train, n_validation, n_test: so many pairs; None is all there are.
-    beam, length_penalty: of the search that writes what BLEU judges.
-    average: judge the mean of the weights at the ends of so many epochs.
-    accumulate: into how many pieces a rank cuts its part of the batch.
-    clip_norm: the largest norm a gradient may have; None leaves it.
-    second_moment: also record the mean of the optimizer's second-moment buffer.
+    beam, length_penalty: of the search that writes what BLEU scores.
+    average: evaluate the mean of the weights at the ends of so many epochs.
     """
 
     corpus: str
@@ -66,17 +63,10 @@ class TranslationSettings:
     beam: int = 5
     length_penalty: float = 1.0
     average: int = 1
-    accumulate: int = 1
-    clip_norm: float | None = None
-    autocast: bool = False
-    compile: bool = False
-    second_moment: bool = False
 
     def __post_init__(self) -> None:
+        StepSettings.__post_init__(self)
         checks.one_of("corpus", self.corpus, corpus_names())
-        check_counts(self, _COUNTS, optional=_PARTS.values())
-        check_flags(self, _FLAGS)
-        check_clip_norm(self.clip_norm)
         checks.decay("label_smoothing", self.label_smoothing)
         _ = self.sizes(self.n_symbols), self.search  # which check the rest
 
@@ -104,8 +94,6 @@ class TranslationSettings:
 
 
 _PARTS = {"train": "n_train", "val": "n_validation", "test": "n_test"}
-_COUNTS = ("n_symbols", "tokens", "average", "accumulate", *_PARTS.values())
-_FLAGS = ("reverse", "autocast", "compile", "second_moment")
 
 
 def settings(plain: dict[str, Any]) -> TranslationSettings:
@@ -135,7 +123,6 @@ class TranslationTask:
         self.corpus = load_corpus(settings.corpus)
         languages = self.corpus.languages[:: -1 if settings.reverse else 1]
         self.name = f"translation/{'-'.join(languages)}"
-        self.target = Target("val_bleu", "max")
         self.bleu = Bleu(languages[1])
         texts = {part: _texts(self.corpus, part, settings) for part in _PARTS}
         both = [sentence for pair in texts["train"] for sentence in pair]
@@ -191,8 +178,7 @@ class TranslationSession:
         self, task: TranslationTask, seed: int, optimizer: OptimizerFactory
     ) -> None:
         self.task, self.settings, self.seed = task, task.settings, seed
-        with torch.random.fork_rng(devices=[]):  # pyright: ignore
-            torch.manual_seed(stream(seed, "weights"))  # pyright: ignore
+        with weights_of(seed):
             self.net = Transformer(self.settings.sizes(task.subwords.n_symbols))
         s, device = self.settings, task.device
         self.learner = Learner(self.net, optimizer, s, seed, device, batch=None)
@@ -224,7 +210,7 @@ class TranslationSession:
     def rows(self, step: int) -> Rows:
         """The global batch of a step, for all ranks."""
         epoch, i = divmod(step, self.steps_per_epoch)
-        draw = torch.Generator().manual_seed(stream(self.seed, "order", epoch))
+        draw = random_stream(self.seed, "order", epoch)
         order = torch.randperm(self.steps_per_epoch, generator=draw)
         return self.train.batches[int(order[i])]
 
@@ -247,7 +233,7 @@ class TranslationSession:
         """What the epoch came to; the test part is for curves, never for choosing."""
         (loss, n_symbols, n), self.sums = self.sums, torch.zeros_like(self.sums)
         out = {"train_loss": float(loss / n_symbols), "samples": float(n)}
-        with self.last.judged(self.net):
+        with self.last.swapped_in(self.net):
             out["val_loss"] = self._loss(self.task.parts["val"])
             for name in ("val", "test"):
                 written = self._written(self.task.parts[name])
@@ -263,7 +249,9 @@ class TranslationSession:
         def batch(i: int) -> Any:
             return self._pair(part.sentences, part.batches[i])
 
-        loss, n = self.learner.judge(len(part.batches), batch, _judgement, n_sums=2)
+        loss, n = self.learner.sum_over_batches(
+            len(part.batches), batch, _evaluation_sums, n_sums=2
+        )
         return float(loss / n)
 
     def _written(self, part: Part) -> list[str]:
@@ -328,6 +316,6 @@ def _summed(logits: Tensor, y: Tensor, *, label_smoothing: float = 0.0) -> Tenso
     )
 
 
-def _judgement(logits: Tensor, y: Tensor) -> Tensor:
+def _evaluation_sums(logits: Tensor, y: Tensor) -> Tensor:
     sums = torch.stack([_summed(logits, y), (y != PAD).sum()])
     return sums.double().cpu()

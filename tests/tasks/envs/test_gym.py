@@ -9,7 +9,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete, Text
 
 from acprop.tasks.envs import four_rooms, make
-from acprop.tasks.task import stream
+from acprop.tasks.task import derive_seed
 
 
 class Odd(gymnasium.Env):
@@ -74,7 +74,7 @@ def test_copies_go_on_from_their_state_as_if_nothing_had_happened(name, n_moves)
 def test_copies_see_what_gymnasium_shows():
     copies = make("CartPole-v1", 2, seed=7)
     env = gymnasium.make("CartPole-v1")
-    seen, _ = env.reset(seed=stream(7, "episode", 1))
+    seen, _ = env.reset(seed=derive_seed(7, "episode", 1))
     np.testing.assert_array_equal(copies.observe()[1], seen)
     for action in (0, 1, 1, 0):
         seen, reward, *_ = env.step(action)

@@ -139,7 +139,9 @@ def reason(error: Exception) -> str:
     if is_full(error):
         return "the disk is full"
     if isinstance(error, http.HTTPError) and error.response is not None:
-        return f"the server said {error.response.status_code} {error.response.reason}"
+        return (
+            f"the server answered {error.response.status_code} {error.response.reason}"
+        )
     if isinstance(error, BROKEN):
         return f"a broken archive ({error})"
     for kind, words in (

@@ -45,7 +45,7 @@ class Images:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Folders:
-    """ImageNet: the same questions, but images are decoded when they are asked for."""
+    """ImageNet: the same questions, but images are decoded when they are needed."""
 
     name: str
     train: ImageFolder

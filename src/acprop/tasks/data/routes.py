@@ -139,7 +139,7 @@ def _complaint(stderr: str) -> str:
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith(_ERRORS)]
     kept = [line for line in errors or lines if "complete log" not in line]
-    return "; ".join(kept[:3])[:300] or "it said nothing"
+    return "; ".join(kept[:3])[:300] or "no reason was given"
 
 
 def from_folder(

@@ -38,6 +38,7 @@ def prepare(contents: Iterable[Named], bitext: Bitext) -> Iterator[Named]:
     if missing:
         raise DataError(f"{', '.join(missing)} must be there, got nothing")
     talks = bitext.talks
+    assert talks is not None
     parts: dict[Part, list[Pair]] = {
         "train": [p for p in _pairs(talks.train, held, bitext) if _is_fit(p, talks)],
         "val": [p for name in talks.val for p in _pairs(name, held, bitext)],
