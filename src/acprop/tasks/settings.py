@@ -1,7 +1,7 @@
 """The settings of a task: plain values in, one frozen value out, checked by name."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, fields
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from acprop import checks
@@ -33,8 +33,9 @@ class StepSettings:
 
 def read(kind: type[T], domain: str, plain: Mapping[str, Any]) -> T:
     """Make the value of a domain, "vision"; a setting that it has not is refused."""
-    own = sorted(fields(kind), key=lambda f: f.kw_only)  # pyright: ignore[reportArgumentType]
-    known = [f.name for f in own]  # those of every task last
+    own: list[Field[Any]] = [*fields(kind)]  # pyright: ignore[reportArgumentType]
+    own.sort(key=lambda field: field.kw_only is True)  # what every task has comes last
+    known = [field.name for field in own]
     for name in plain:
         if name not in known:
             raise checks.UnknownNameError(

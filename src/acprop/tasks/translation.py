@@ -24,7 +24,7 @@ from acprop.tasks.data.corpora import Corpus, corpus_names, load_corpus
 from acprop.tasks.learner import Learner, second_moment
 from acprop.tasks.nets.transformer import PAD, Transformer, TransformerSizes
 from acprop.tasks.search import Search, translate
-from acprop.tasks.sentences import Rows, Sentences, lesson, padded
+from acprop.tasks.sentences import Part, Rows, Sentences, lesson, padded
 from acprop.tasks.settings import StepSettings, read
 from acprop.tasks.subwords import learnt
 from acprop.tasks.task import Metrics, OptimizerFactory, random_stream, weights_of
@@ -101,20 +101,6 @@ def settings(plain: dict[str, Any]) -> TranslationSettings:
     return read(TranslationSettings, "translation", plain)
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One part of a corpus: as text, as symbols, and in batches."""
-
-    texts: list[tuple[str, str]]
-    sentences: Sentences
-    batches: list[Rows]
-
-    @property
-    def references(self) -> list[str]:
-        """What should be written."""
-        return [target for _, target in self.texts]
-
-
 class TranslationTask:
     """Train a network to translate."""
 
@@ -129,10 +115,9 @@ class TranslationTask:
         self.subwords = learnt(both, settings.n_symbols)
         self.parts = {part: self._part(texts[part]) for part in _PARTS}
         self.copying = {
-            part: self.bleu(
-                [source for source, _ in texts[part]], self.parts[part].references
-            )
-            for part in ("val", "test")
+            name: self.bleu([source for source, _ in part.texts], part.references)
+            for name, part in self.parts.items()
+            if name != "train"
         }
 
     def _part(self, texts: list[tuple[str, str]]) -> Part:
@@ -237,9 +222,8 @@ class TranslationSession:
             out["val_loss"] = self._loss(self.task.parts["val"])
             for name in ("val", "test"):
                 written = self._written(self.task.parts[name])
-                out[f"{name}_bleu"] = self.task.bleu(
-                    written, self.task.parts[name].references
-                )
+                references = self.task.parts[name].references
+                out[f"{name}_bleu"] = self.task.bleu(written, references)
         self.shown = _side_by_side(self.task.parts["test"].texts, written)
         if self.settings.second_moment:
             out["second_moment"] = second_moment(self.learner.optimizer)
@@ -259,10 +243,8 @@ class TranslationSession:
         self.net.eval()
         symbols: list[list[int]] = [[]] * len(part.texts)
         for rows in part.batches:
-            source = padded([part.sentences.read[i] for i in rows])
-            found = translate(
-                self.net, source.to(self.task.device), self.settings.search
-            )
+            read = padded([part.sentences.read[i] for i in rows])
+            found = translate(self.net, read.to(self.task.device), self.settings.search)
             for row, best in zip(rows, found, strict=True):
                 symbols[row] = best.symbols
         return self.task.subwords.decode(symbols)
@@ -277,17 +259,16 @@ class TranslationSession:
             **self.learner.state_dict(),
             "last": self.last.state_dict(),
             "sums": self.sums.clone(),
-            "corpus": self.task.corpus.sha256,
-            "subwords": self.task.subwords.sha256,
+            **self._checksums(),
         }
+
+    def _checksums(self) -> dict[str, str]:
+        task = self.task
+        return {"corpus": task.corpus.sha256, "subwords": task.subwords.sha256}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
-        found = {
-            "corpus": self.task.corpus.sha256,
-            "subwords": self.task.subwords.sha256,
-        }
-        for name, sha256 in found.items():
+        for name, sha256 in self._checksums().items():
             if state[name] != sha256:
                 raise ValueError(
                     f"{name} must have sha256 {state[name][:12]}… as when the run "
