@@ -121,10 +121,9 @@ class TranslationTask:
         }
 
     def _part(self, texts: list[tuple[str, str]]) -> Part:
-        sides = [
-            self.subwords.encode([pair[side] for pair in texts]) for side in (0, 1)
-        ]
-        sentences = Sentences(*sides)
+        read, written = zip(*texts, strict=True)
+        encode = self.subwords.encode
+        sentences = Sentences(encode(read), encode(written))
         return Part(texts, sentences, sentences.batches(self.settings.tokens))
 
     @property
@@ -165,8 +164,8 @@ class TranslationSession:
         self.task, self.settings, self.seed = task, task.settings, seed
         with weights_of(seed):
             self.net = Transformer(self.settings.sizes(task.subwords.n_symbols))
-        s, device = self.settings, task.device
-        self.learner = Learner(self.net, optimizer, s, seed, device, batch=None)
+        net, device = self.net, task.device
+        self.learner = Learner(net, optimizer, self.settings, seed, device, batch=None)
         self.train = task.parts["train"]
         self.steps_per_epoch = len(self.train.batches)
         self.last = LastWeights(self.settings.average)
@@ -182,8 +181,8 @@ class TranslationSession:
         """One step of the optimizer on one global batch."""
         rows = self.rows(self.learner.n_steps)
         n_symbols = sum(len(self.train.sentences.written[i]) for i in rows)
-        mine = self.learner.dealt(rows)
-        pieces = [self._pair(self.train.sentences, piece) for piece in mine]
+        sentences = self.train.sentences
+        pieces = [self._pair(sentences, mine) for mine in self.learner.dealt(rows)]
         # Pieces and ranks are averaged, whatever they hold: each has its part.
         share = self.learner.n_pieces / n_symbols
         sums = self.learner.step(
@@ -298,5 +297,4 @@ def _summed(logits: Tensor, y: Tensor, *, label_smoothing: float = 0.0) -> Tenso
 
 
 def _evaluation_sums(logits: Tensor, y: Tensor) -> Tensor:
-    sums = torch.stack([_summed(logits, y), (y != PAD).sum()])
-    return sums.double().cpu()
+    return torch.stack([_summed(logits, y), (y != PAD).sum()]).double().cpu()
