@@ -19,6 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, scaled_dot_product_attention
 
+from acprop import checks
+
 STD = 0.02
 
 
@@ -34,11 +36,7 @@ class Sizes:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value: object = getattr(self, field.name)
-            if type(value) is not int:
-                raise TypeError(f"{field.name} must be a whole number, got {value!r}")
-            if value < 1:
-                raise ValueError(f"{field.name} must be 1 or more, got {value}")
+            checks.whole(field.name, getattr(self, field.name))
         if self.width % self.heads:
             raise ValueError(
                 f"width must be a multiple of heads = {self.heads}, got {self.width}"
@@ -77,7 +75,7 @@ class Block(nn.Module):
 
 @final
 class GPT(nn.Module):
-    """Tells the next symbol at every place, from those up to it."""
+    """Predicts the next symbol at every place, from those up to it."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
