@@ -16,7 +16,7 @@ from acprop.lab.averaging_bounds import (
 )
 from acprop.lab.bounds import measure, natural_constants
 from acprop.lab.claims.averaging import default
-from acprop.lab.claims.claim import Claim, Finding
+from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.descent import WalkSettings
 from acprop.lab.methods import METHODS, Method, advance
 from acprop.lab.nonconvex import PROBLEMS, NonConvex
@@ -24,12 +24,19 @@ from acprop.lab.steps import iterate
 from acprop.reference import Hyper, State
 from acprop.rule import GUARDED, PAPER, Convention, Rule
 
+AFTER, FIRST = "averaging after dividing", "averaging before dividing"
+
 HORIZON = 100
 BEFORE = METHODS["acprop-before"]
 
 
+@claim("average-after-lemma", "ours", "proof step", AFTER)
 def lemma() -> Finding:
-    """In fractions: random a_t and u_t, ten steps each, with look-ahead and without."""
+    """Σ⟨a_t, u_t⟩ = Σ⟨a_t, d_t⟩ + λ·⟨a_T, M_T⟩ + λ·Σ_{t<T}⟨a_t - a_{t+1}, M_t⟩ with λ =
+    b, and with λ = β1·b for the direction that looks ahead.
+
+    In fractions: random a_t and u_t, ten steps each, with look-ahead and without.
+    """
     rng = random.Random(0)
 
     def draw() -> Fraction:
@@ -47,16 +54,21 @@ def lemma() -> Finding:
             left += a[t] * u[t]
             right += a[t] * d + age * (a[t] - (a[t + 1] if t < 9 else 0)) * mean
         wrong += left != right
-    return Finding(
-        "holds" if wrong == 0 else "fails",
+    return Finding.of(
+        wrong == 0,
         f"in fractions, {wrong} of 200 random cases differ, half of them with "
         "look-ahead, where the age of a gradient is β1·b and not b",
         {"cases": 200, "wrong": wrong},
     )
 
 
+@claim("average-after-theorem", "ours", "central", AFTER)
 def after_dividing() -> Finding:
-    """Every problem, two η, three β1, small and large α0, three rules, clipped."""
+    """An average of u, cut to ±t^¼, with any denominator that knows only the past has
+    Theorem 4.1's rate for every α0 and without AMSGrad, with look-ahead too.
+
+    Every problem, two η, three β1, small and large α0, three rules, clipped.
+    """
     methods = (default(), replace_ahead(False), METHODS["acprop-after"])
     shares: list[float] = []
     for p in PROBLEMS.values():
@@ -78,8 +90,8 @@ def after_dividing() -> Finding:
                     )
                     seen = measure(p, m, h)
                     shares.append((seen.average + 3 * seen.error) / right)
-    return Finding(
-        "holds" if max(shares) <= 1 else "fails",
+    return Finding.of(
+        max(shares) <= 1,
         f"in {len(shares)} settings (mean of 8 seeds plus three standard errors), also "
         f"far above α0 = C_l/(L·C_u²), the average is at most {max(shares):.2f} of the "
         "right side",
@@ -127,15 +139,20 @@ def _largest(convention: Convention, *, adverse: bool, steps: int) -> Array:
     return np.max(top / limit, axis=-1)
 
 
+@claim("default-s-is-bounded", "ours", "central", AFTER)
 def bounded() -> Finding:
-    """Random and adverse gradients, with the growing bound and without any."""
+    """If |g| ≤ G then √ŝ ≤ q(G + ε)/(1 - q) with q² = (1 + β1)/2, for all betas; no
+    smaller number will do.
+
+    Random and adverse gradients, with the growing bound and without any.
+    """
     random_ones = [_largest(c, adverse=False, steps=1500) for c in (PAPER, GUARDED)]
     adverse = [_largest(c, adverse=True, steps=4000) for c in (PAPER, GUARDED)]
     worst = float(np.max([*random_ones, *adverse]))
     free, guarded = (float(np.max(found)) for found in adverse)
     tight = worst <= 1 + 1e-9 and free > 0.99
-    return Finding(
-        "holds" if tight else "fails",
+    return Finding.of(
+        tight,
         f"over {BETAS1.size * BETAS2.size} pairs of betas √ŝ is at most {worst:.4f} of "
         f"the limit; gradients that work against M after a long silence reach "
         f"{free:.4f} of it, and {guarded:.2f} where u is cut to ±t^¼",
@@ -173,8 +190,13 @@ def _inside(p: NonConvex, h: WalkSettings) -> float:
     return float(np.mean(means) + 3 * np.std(means, ddof=1) / np.sqrt(h.seeds))
 
 
+@claim("average-before-theorem", "ours", "central", FIRST)
 def before_dividing() -> Finding:
-    """Every problem, three pairs of betas, small and large α0; ε = 1 in both places."""
+    """m/√s with a delay of 1 and without AMSGrad has the rate up to a neighbourhood of
+    b·d·C_u·M_g²·2(β2^-½ - 1)/C_l, and O((1-β2)²) with ε inside the root.
+
+    Every problem, three pairs of betas, small and large α0; ε = 1 in both places.
+    """
     shares: list[float] = []
     for p in PROBLEMS.values():
         for beta1, beta2 in ((0.0, 0.5), (0.5, 0.9), (0.9, 0.9), (0.9, 0.999)):
@@ -191,51 +213,9 @@ def before_dividing() -> Finding:
                     c_in, alpha0=alpha0, eta=0.5, T=HORIZON, S=S, **betas
                 )
                 shares.append(_inside(p, h) / inside)
-    return Finding(
-        "holds" if max(shares) <= 1 else "fails",
+    return Finding.of(
+        max(shares) <= 1,
         f"in {len(shares)} settings (mean of 8 seeds plus three standard errors) the "
         f"average is at most {max(shares):.2f} of the right side",
         {"settings": len(shares), "worst_share": max(shares)},
     )
-
-
-AFTER, FIRST = "averaging after dividing", "averaging before dividing"
-
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        "average-after-lemma",
-        "ours",
-        "proof step",
-        AFTER,
-        "Σ⟨a_t, u_t⟩ = Σ⟨a_t, d_t⟩ + λ·⟨a_T, M_T⟩ + λ·Σ_{t<T}⟨a_t - a_{t+1}, M_t⟩ with "
-        "λ = b, and with λ = β1·b for the direction that looks ahead.",
-        lemma,
-    ),
-    Claim(
-        "average-after-theorem",
-        "ours",
-        "central",
-        AFTER,
-        "An average of u, cut to ±t^¼, with any denominator that knows only the past "
-        "has Theorem 4.1's rate for every α0 and without AMSGrad, with look-ahead too.",
-        after_dividing,
-    ),
-    Claim(
-        "default-s-is-bounded",
-        "ours",
-        "central",
-        AFTER,
-        "If |g| ≤ G then √ŝ ≤ q(G + ε)/(1 - q) with q² = (1 + β1)/2, for all betas; no "
-        "smaller number will do.",
-        bounded,
-    ),
-    Claim(
-        "average-before-theorem",
-        "ours",
-        "central",
-        FIRST,
-        "m/√s with a delay of 1 and without AMSGrad has the rate up to a neighbourhood "
-        "of b·d·C_u·M_g²·2(β2^-½ - 1)/C_l, and O((1-β2)²) with ε inside the root.",
-        before_dividing,
-    ),
-)

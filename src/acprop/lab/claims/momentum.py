@@ -11,18 +11,25 @@ from acprop.lab.bounds import (
     momentum_with_ceiling,
     natural_constants,
 )
-from acprop.lab.claims.claim import Claim, Finding
+from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.claims.momentum_steps import norm_step, sum_step, young_step
 from acprop.lab.descent import WalkSettings
 from acprop.lab.methods import method
 from acprop.lab.nonconvex import PROBLEMS, problem
 
+PLACE = "Appendix B, momentum theorem"
+PROOF = "Appendix B, proof of the momentum theorem"
+
 ETAS = (0.501, 0.6, 0.75, 1.0)
 MEMBER = "acprop-before"
 
 
+@claim("momentum-theorem-as-printed", "paper", "constant", PLACE)
 def as_printed() -> Finding:
-    """Close to η = ½ the printed right side is negative; the left never is.
+    """The average squared gradient is at most T^(η-1)/(α0·C_l)·[M_f - f* + E·M_g²], E =
+    β1²/(4L(1-β1)²) + α0·M_g/(1-β1) + (β1/(1-β1) + ½)·L·α0²·C_u²/(1-2η).
+
+    Close to η = ½ the printed right side is negative; the left never is.
 
     The three steps by which its three terms of E come about are looked at too.
     """
@@ -33,8 +40,8 @@ def as_printed() -> Finding:
         "Young's inequality at T": young_step(),
     }
     broken = [name for name, found in steps.items() if found.verdict == "fails"]
-    return Finding(
-        "holds" if r.printed_holds and not broken else "fails",
+    return Finding.of(
+        r.printed_holds and not broken,
         f"1 - cos x with noise ±½, ε = 1, β1 = 0.9, α0 = 0.25 (allowed up to "
         f"{r.constants.alpha0_limit:.3f}), η = 0.501, T = 100: the average is "
         f"{r.measured.average:.4f}, the printed right side {r.printed:.1f}, the "
@@ -49,8 +56,13 @@ def as_printed() -> Finding:
     )
 
 
+@claim("momentum-theorem-corrected", "ours", "central", PLACE)
 def corrected() -> Finding:
-    """Every problem, four η, three β1, α0 at the condition and far above it."""
+    """It is in expectation, for every α0 and with H_T(2η) = Σ t^-2η, for E =
+    β1/(1-β1)·d·α0·C_u + (β1/(1-β1) + ½)·L·α0²·C_u²·H_T(2η).
+
+    Every problem, four η, three β1, α0 at the condition and far above it.
+    """
     shares: list[float] = []
     for name, p in PROBLEMS.items():
         for eta in ETAS:
@@ -71,8 +83,8 @@ def corrected() -> Finding:
                     )
                     above = r.measured.average + 3 * r.measured.error
                     shares.append(above / r.corrected)
-    return Finding(
-        "holds" if max(shares) <= 1 else "fails",
+    return Finding.of(
+        max(shares) <= 1,
         f"in {len(shares)} settings (mean of 8 seeds plus three standard errors) the "
         f"average is at most {max(shares):.2f} of the corrected right side, also where "
         f"α0 is above C_l/(L·C_u²): the proof never asks for that",
@@ -80,8 +92,13 @@ def corrected() -> Finding:
     )
 
 
+@claim("momentum-theorem-needs-no-asynchrony", "ours", "proof step", PROOF)
 def needs_no_asynchrony() -> Finding:
-    """Adam and AdaBelief with AMSGrad's maximum, ε = 1, against their own bound."""
+    """By its detour over A_{t-1} the proof covers synchronous methods with AMSGrad's
+    maximum too, with d·α0·C_u more in E.
+
+    Adam and AdaBelief with AMSGrad's maximum, ε = 1, against their own bound.
+    """
     shares: list[float] = []
     for p in PROBLEMS.values():
         for name in ("adam", "adabelief"):
@@ -93,16 +110,21 @@ def needs_no_asynchrony() -> Finding:
                 )
                 seen = measure(p, method(name), h)
                 shares.append((seen.average + 3 * seen.error) / right)
-    return Finding(
-        "holds" if max(shares) <= 1 else "fails",
+    return Finding.of(
+        max(shares) <= 1,
         f"in {len(shares)} settings Adam and AdaBelief, both with AMSGrad's maximum, "
         f"stay within {max(shares):.2f} of a bound of the same order in T",
         {"settings": len(shares), "worst_share": max(shares)},
     )
 
 
+@claim("momentum-theorem-is-slower-than-root-t", "ours", "central", PLACE)
 def slower_than_root() -> Finding:
-    """The right side falls like T^(η-1), η > ½; at η = 1 not at all."""
+    """What the momentum theorem's own sum gives is never O(1/√T): T^(η-1) with η > ½,
+    log T/√T at η = ½, and nothing at η = 1.
+
+    The right side falls like T^(η-1), η > ½; at η = 1 not at all.
+    """
     p = problem("cosine-noisy")
     c = natural_constants(p, method(MEMBER), eps=1.0, beta1=0.9)
 
@@ -116,15 +138,21 @@ def slower_than_root() -> Finding:
     found = {eta: slope(eta) for eta in (0.5, *ETAS)}
     slow = all(value > -0.5 for value in found.values())
     listed = ", ".join(f"{value:.3f} at η = {eta}" for eta, value in found.items())
-    return Finding(
-        "holds" if slow and found[1.0] > -1e-3 else "fails",
+    return Finding.of(
+        slow and found[1.0] > -1e-3,
         f"between T = 10⁴ and 10⁵ the corrected bound has the log-log slope {listed}",
         {str(eta): value for eta, value in found.items()},
     )
 
 
+@claim("momentum-root-t", "ours", "central", PLACE)
 def at_root_rate() -> Finding:
-    """a_t = A_t·∇f without α_t, and the ceiling: every problem, η = ½, any α0."""
+    """With a_t = A_t·∇f(x_t), without α_t, and with f ≤ M_f the same runs have O(1/√T)
+    at η = ½: 1/C_l·[(M_f - f*)/α0·T^(η-1) + (b + ½)·L·C_u²·M_g²·α0/(1-η)·T^-η +
+    b·d·C_u·M_g²/T], b = β1/(1-β1).
+
+    a_t = A_t·∇f without α_t, and the ceiling: every problem, η = ½, any α0.
+    """
     shares: list[float] = []
     for p in PROBLEMS.values():
         for beta1 in (0.0, 0.9):
@@ -144,65 +172,11 @@ def at_root_rate() -> Finding:
         for T in (10**8, 10**12)
     ]
     flat = abs(scaled[1] / scaled[0] - 1)
-    return Finding(
-        "holds" if max(shares) <= 1 and flat < 1e-2 else "fails",
+    return Finding.of(
+        max(shares) <= 1 and flat < 1e-2,
         f"in {len(shares)} settings with AMSGrad's maximum, η = ½, T up to 300 (mean "
         f"of 8 seeds plus three standard errors) the average is at most "
         f"{max(shares):.2f} of the right side; √T times that changes by {flat:.0e} "
         "between T = 10⁸ and 10¹²",
         {"settings": len(shares), "worst_share": max(shares), "change": flat},
     )
-
-
-PLACE = "Appendix B, momentum theorem"
-PROOF = "Appendix B, proof of the momentum theorem"
-
-
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        "momentum-theorem-as-printed",
-        "paper",
-        "constant",
-        PLACE,
-        "The average squared gradient is at most T^(η-1)/(α0·C_l)·[M_f - f* + E·M_g²], "
-        "E = β1²/(4L(1-β1)²) + α0·M_g/(1-β1) + (β1/(1-β1) + ½)·L·α0²·C_u²/(1-2η).",
-        as_printed,
-    ),
-    Claim(
-        "momentum-theorem-corrected",
-        "ours",
-        "central",
-        PLACE,
-        "It is in expectation, for every α0 and with H_T(2η) = Σ t^-2η, for "
-        "E = β1/(1-β1)·d·α0·C_u + (β1/(1-β1) + ½)·L·α0²·C_u²·H_T(2η).",
-        corrected,
-    ),
-    Claim(
-        "momentum-theorem-needs-no-asynchrony",
-        "ours",
-        "proof step",
-        PROOF,
-        "By its detour over A_{t-1} the proof covers synchronous methods with AMSGrad's"
-        " maximum too, with d·α0·C_u more in E.",
-        needs_no_asynchrony,
-    ),
-    Claim(
-        "momentum-theorem-is-slower-than-root-t",
-        "ours",
-        "central",
-        PLACE,
-        "What the momentum theorem's own sum gives is never O(1/√T): T^(η-1) with η > "
-        "½, log T/√T at η = ½, and nothing at η = 1.",
-        slower_than_root,
-    ),
-    Claim(
-        "momentum-root-t",
-        "ours",
-        "central",
-        PLACE,
-        "With a_t = A_t·∇f(x_t), without α_t, and with f ≤ M_f the same runs have "
-        "O(1/√T) at η = ½: 1/C_l·[(M_f - f*)/α0·T^(η-1) + (b + ½)·L·C_u²·M_g²·α0/(1-η)"
-        "·T^-η + b·d·C_u·M_g²/T], b = β1/(1-β1).",
-        at_root_rate,
-    ),
-)
