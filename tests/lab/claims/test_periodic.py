@@ -15,7 +15,6 @@ from acprop.lab.claims import (
     family,
     forms,
     grids,
-    sparse,
     sparse_criterion,
     sparse_figures,
     verify,
@@ -36,12 +35,15 @@ def test_lemma_3_3_would_fail_for_a_synchronous_method(monkeypatch):
 
 def _with_another_drift(monkeypatch, change):
     """β1 = 0.9 only, and the drift of every cell as `change` has it."""
-    move = dense_figures.drift
+    move = dense_figures.drifts
     dense_figures.first_wrong.cache_clear()
     monkeypatch.setattr(dense_figures, "THRESHOLD_BETA1", (0.9,))
-    monkeypatch.setattr(
-        dense_figures, "drift", lambda p, *a, **kw: change(p.period, move(p, *a, **kw))
-    )
+
+    def changed(kind, method, periods, *betas):
+        found = move(kind, method, periods, *betas)
+        return np.array([change(P, d) for P, d in zip(periods, found, strict=True)])
+
+    monkeypatch.setattr(dense_figures, "drifts", changed)
 
 
 def test_a_hole_beyond_the_threshold_would_be_seen(monkeypatch):
@@ -64,7 +66,9 @@ def test_a_threshold_that_falls_near_one_would_be_seen(monkeypatch):
 def test_lemma_3_4_would_fail_the_other_way_round(monkeypatch):
     turned = {"acprop-paper": "adashift", "adashift": "acprop-paper"}
     right = sparse_criterion.right
-    monkeypatch.setattr(sparse_criterion, "right", lambda name: right(turned[name]))
+    monkeypatch.setattr(
+        sparse_criterion, "right", lambda kind, name: right(kind, turned[name])
+    )
     assert verify("lemma-3.4").verdict == "fails"
 
 
@@ -176,7 +180,10 @@ def test_without_the_limit_nothing_would_be_left_to_show(monkeypatch):
 
 
 def test_the_twin_would_gain_nothing_if_it_were_asynchronous_too(monkeypatch):
-    monkeypatch.setattr(weaker, "right_on_dense", lambda _: np.ones((2, 2), bool))
+    exact, ones = weaker.right, np.ones((2, 2), bool)
+    monkeypatch.setattr(
+        weaker, "right", lambda kind, m: ones if kind == "dense" else exact(kind, m)
+    )
     assert verify("weaker-than-its-twin").verdict == "fails"
     assert verify("weaker-than-sync").verdict == "fails"
 
@@ -190,13 +197,13 @@ def test_an_area_is_much_larger_on_both_grids_or_on_none(monkeypatch, even, verd
 
 
 def test_a_method_that_always_converges_would_be_seen_on_problem_2(monkeypatch):
-    right = np.ones((len(sparse.SPARSE_PERIODS), 2), bool)
-    monkeypatch.setattr(sparse_figures, "right", lambda _: right)
+    right = np.ones((len(grids.SPARSE_PERIODS), 2), bool)
+    monkeypatch.setattr(sparse_figures, "right", lambda *_: right)
     assert verify("sparse-not-always").verdict == "fails"
 
 
 def test_a_delay_that_never_hurts_would_be_seen(monkeypatch):
-    monkeypatch.setattr(dense, "drift", lambda *_, **__: 1.0)
+    monkeypatch.setattr(grids, "drift", lambda *_, **__: 1.0)
     assert verify("acprop-long-delay").verdict == "fails"
     assert verify("adashift-long-delay").verdict == "fails"
     assert verify("async-for-any-setting").verdict == "holds"
@@ -240,13 +247,13 @@ def test_a_run_that_has_not_settled_would_not_be_periodic(monkeypatch):
 
 @pytest.mark.parametrize(("shift", "verdict"), [(-99.0, "holds"), (99.0, "fails")])
 def test_the_sign_of_the_difference_is_looked_at(monkeypatch, shift, verdict):
-    ratios = sparse_figures.ratios_at
+    ratios = sparse_figures.log_ratios
 
     def shifted(*a):
         s, v = ratios(*a)
         return s + shift, v
 
-    monkeypatch.setattr(sparse_figures, "ratios_at", shifted)
+    monkeypatch.setattr(sparse_figures, "log_ratios", shifted)
     assert verify("fig-difference-sign").verdict == verdict
 
 

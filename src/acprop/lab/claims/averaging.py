@@ -4,12 +4,11 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acprop.lab.arrays import Array, Floats
 from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.grids import Signs, drifts
 from acprop.lab.descent import WalkSettings, walk
-from acprop.lab.drift import drift
 from acprop.lab.methods import METHODS, Method, advance
 from acprop.lab.nonconvex import problem
 from acprop.lab.problems import periodic
@@ -27,8 +26,6 @@ TINY = 0.01
 SKEWED = "cosine-skewed"
 HORIZONS = (4000, 16_000)
 
-Signs = NDArray[np.bool_]
-
 
 def default() -> Method:
     """What `acprop.ACProp` is unless it is told otherwise."""
@@ -38,14 +35,7 @@ def default() -> Method:
 @cache
 def right(kind: str, method: Method) -> Signs:
     """Is the drift in the limit right? [period, β1, β2], ε = 0 and no bound."""
-    beta1 = np.array(BETA1)[:, None]
-    return np.array(
-        [
-            drift(periodic(kind, P), method, PAPER, beta1=beta1, beta2=BETA2, eps=0.0)
-            > 0
-            for P in PERIODS
-        ]
-    )
+    return drifts(kind, method, PERIODS, np.array(BETA1)[:, None], BETA2) > 0
 
 
 def bias(method: Method) -> float:
@@ -222,12 +212,8 @@ def keeps_the_drift() -> Finding:
         run = feed(METHODS["acprop-after"], PAPER, h, _gradients(kind), kick=False)
         for step in run:
             total += np.where(step.t > STEPS - periods, step.d, 0.0)
-        paper = METHODS["acprop-paper"]
-        exact = [
-            drift(periodic(kind, P), paper, PAPER, beta1=0.9, beta2=FEW_BETA2, eps=0.0)
-            for P in FEW_PERIODS
-        ]
-        agree[kind] = int(np.sum((total > 0) == (np.array(exact) > 0)))
+        exact = drifts(kind, "acprop-paper", FEW_PERIODS, 0.9, FEW_BETA2)
+        agree[kind] = int(np.sum((total > 0) == (exact > 0)))
     return Finding.of(
         all(k == n for k in agree.values()),
         f"in {agree['dense']} and {agree['sparse']} of {n} cells of the two problems a "

@@ -3,7 +3,7 @@
 import numpy as np
 
 from acprop.lab.claims.claim import Finding, claim
-from acprop.lab.drift import drift
+from acprop.lab.claims.grids import drifts
 from acprop.lab.methods import METHODS
 from acprop.lab.phase import (
     UNCENTERED,
@@ -12,8 +12,7 @@ from acprop.lab.phase import (
     scaled_border,
     threshold,
 )
-from acprop.lab.problems import dense
-from acprop.rule import ACPROP_BEFORE, PAPER, Rule
+from acprop.rule import ACPROP_BEFORE, Rule
 
 PLACE = "Lemma 3.3"
 
@@ -64,22 +63,7 @@ PERIODS = (3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100, 200, 500, 1000)
 def wrong_cells(beta1: float) -> int:
     """Of 14 periods and 120 β2, how many drift away from x*."""
     beta2 = 1 - np.geomspace(0.99, 1e-8, 120)
-    return sum(
-        int(
-            np.sum(
-                drift(
-                    dense(P),
-                    METHODS["acprop-before"],
-                    PAPER,
-                    beta1=beta1,
-                    beta2=beta2,
-                    eps=0.0,
-                )
-                <= 0
-            )
-        )
-        for P in PERIODS
-    )
+    return int(np.sum(drifts("dense", "acprop-before", PERIODS, beta1, beta2) <= 0))
 
 
 @claim("averaging-first-critical-beta1", "ours", "central", PLACE)
@@ -113,14 +97,7 @@ def band() -> Finding:
     for beta1 in BETA1:
         a = band_end(ACPROP_BEFORE, beta1)
         gap = a / P * np.linspace(0.9, 1.1, 401)
-        found = drift(
-            dense(P),
-            METHODS["acprop-before"],
-            PAPER,
-            beta1=beta1,
-            beta2=1 - gap,
-            eps=0.0,
-        )
+        (found,) = drifts("dense", "acprop-before", [P], beta1, 1 - gap)
         last = float(gap[found < 0].max()) * P
         rows[str(beta1)] = [last, a]
         worst = max(worst, abs(last / a - 1))

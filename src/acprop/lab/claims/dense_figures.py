@@ -7,8 +7,7 @@ import numpy as np
 
 from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.claims.dense import ASYNC, SYNC
-from acprop.lab.claims.grids import EPS, PERIODS, protocol
-from acprop.lab.drift import drift
+from acprop.lab.claims.grids import EPS, PERIODS, drifts, protocol
 from acprop.lab.methods import METHODS
 from acprop.lab.problems import dense
 from acprop.lab.regions import regions, share, surprises
@@ -26,20 +25,7 @@ _NONE = max(THRESHOLD_PERIODS) + 1
 @cache
 def first_wrong(name: str, beta1: float) -> tuple[np.ndarray, int]:
     """P* for each β2, and how many larger P drift rightly all the same."""
-    wrong = np.array(
-        [
-            drift(
-                dense(P),
-                METHODS[name],
-                PAPER,
-                beta1=beta1,
-                beta2=THRESHOLD_BETA2,
-                eps=0.0,
-            )
-            < 0
-            for P in THRESHOLD_PERIODS
-        ]
-    )
+    wrong = drifts("dense", name, THRESHOLD_PERIODS, beta1, THRESHOLD_BETA2) < 0
     first = np.where(wrong.any(axis=0), np.argmax(wrong, axis=0) + 3, _NONE)
     beyond = np.array(THRESHOLD_PERIODS)[:, None] >= first
     return first, int(np.sum(beyond & ~wrong))

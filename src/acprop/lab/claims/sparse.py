@@ -1,75 +1,39 @@
 """Section 3.2 and appendix A.2: sparse gradients, centered against uncentered."""
 
-from dataclasses import replace
-
 import numpy as np
 
+from acprop.lab.arrays import Array
 from acprop.lab.boundaries import boundary
 from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.claims.grids import (
-    SOME_BETA1,
+    CELLS,
+    SPARSE_PERIODS,
     WIDE_BETA,
-    WIDE_PERIODS,
+    WIDE_BETA1,
+    right,
+    wrong_delays,
 )
-from acprop.lab.drift import drift
 from acprop.lab.limits import log_centered, log_uncentered
 from acprop.lab.methods import METHODS
 from acprop.lab.problems import sparse
-from acprop.rule import ADASHIFT, PAPER
-
-SPARSE_PERIODS = WIDE_PERIODS[1:]
-CELLS = len(SPARSE_PERIODS) * len(SOME_BETA1) * len(WIDE_BETA)
+from acprop.rule import ADASHIFT
 
 
-def right(name: str) -> np.ndarray:
-    """Is the drift right? [period, beta1, beta2] on the wide grid."""
-    return np.array(
-        [
-            [
-                drift(
-                    sparse(P),
-                    METHODS[name],
-                    PAPER,
-                    beta1=beta1,
-                    beta2=WIDE_BETA,
-                    eps=0.0,
-                )
-                > 0
-                for beta1 in SOME_BETA1
-            ]
-            for P in SPARSE_PERIODS
-        ]
-    )
-
-
-def ratios_at(P: int, beta1: float, beta2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def log_ratios(P: int, beta1: Array, beta2: Array) -> tuple[Array, Array]:
     """log s⁺/s⁻ and log v⁺/v⁻: before the positive gradient, before the negative."""
     log_s = log_centered(sparse(P), beta1, beta2)
     log_v = log_uncentered(sparse(P), beta2)
     return log_s[0] - log_s[P - 3], log_v[0] - log_v[P - 3]
 
 
-def ratios(P: int, beta1: float) -> tuple[np.ndarray, np.ndarray]:
-    """The same on the wide grid."""
-    return ratios_at(P, beta1, WIDE_BETA)
-
-
 @claim("sparse-condition", "paper", "proof step", "Section 3.2")
 def condition_is_the_drift() -> Finding:
     """the net update is right if and only if s⁺/s⁻ < P²/4"""
     wrong = 0
-    for P in SPARSE_PERIODS:
-        for beta1 in SOME_BETA1:
-            s, _ = ratios(P, beta1)
-            value = drift(
-                sparse(P),
-                METHODS["acprop-paper"],
-                PAPER,
-                beta1=beta1,
-                beta2=WIDE_BETA,
-                eps=0.0,
-            )
-            wrong += int(np.sum((value > 0) != (s < 2 * np.log(P / 2))))
+    signs = right("sparse", "acprop-paper")
+    for P, is_right in zip(SPARSE_PERIODS, signs, strict=True):
+        s, _ = log_ratios(P, WIDE_BETA1, WIDE_BETA)
+        wrong += int(np.sum(is_right != (s < 2 * np.log(P / 2))))
     return Finding.of(
         not wrong,
         f"sign of the drift and s⁺/s⁻ < P²/4 disagree in {wrong} of {CELLS} cells",
@@ -80,20 +44,16 @@ def condition_is_the_drift() -> Finding:
 @claim("sparse-ratio", "paper", "proof step", "Appendix A.2")
 def ratio_is_smaller() -> Finding:
     """s⁺/s⁻ ≤ v⁺/v⁻ everywhere"""
-    above = 0
-    periods: dict[str, float] = {}
+    shares: dict[str, float] = {}
     for P in SPARSE_PERIODS:
-        here = 0
-        for beta1 in SOME_BETA1:
-            s, v = ratios(P, beta1)
-            here += int(np.sum(s > v + 1e-9))
-        periods[str(P)] = here / (len(SOME_BETA1) * len(WIDE_BETA))
-        above += here
+        s, v = log_ratios(P, WIDE_BETA1, WIDE_BETA)
+        shares[str(P)] = int(np.sum(s > v + 1e-9)) * len(SPARSE_PERIODS) / CELLS
+    above = sum(shares.values()) / len(shares)
     return Finding.of(
         not above,
-        f"s⁺/s⁻ exceeds v⁺/v⁻ in {above / CELLS:.1%} of {CELLS} cells, "
-        f"in {periods['4']:.0%} of those with P = 4",
-        {"share by period": periods},
+        f"s⁺/s⁻ exceeds v⁺/v⁻ in {above:.1%} of {CELLS} cells, "
+        f"in {shares['4']:.0%} of those with P = 4",
+        {"share by period": shares},
     )
 
 
@@ -125,7 +85,7 @@ def small_delays_fail() -> Finding:
 
     “Requires a large n”: no small one will do, and some larger one does.
     """
-    wrong = _wrong_delays()
+    wrong = wrong_delays("sparse", 20, ADASHIFT, 60)
     least = next(n for n in range(1, 62) if n not in wrong)
     return Finding.of(
         1 < least < 60,
@@ -135,27 +95,10 @@ def small_delays_fail() -> Finding:
     )
 
 
-def _wrong_delays() -> list[int]:
-    """The n from 1 to 60 with which AdaShift drifts wrongly; P = 20, betas 0.5."""
-    method = METHODS["adashift"]
-    return [
-        n
-        for n in range(1, 61)
-        if drift(
-            sparse(20),
-            replace(method, rule=replace(ADASHIFT, delay=n)),
-            PAPER,
-            beta1=0.5,
-            beta2=0.5,
-        )
-        < 0
-    ]
-
-
 @claim("adashift-delay-repeats", "ours", "central", "Section 3.2, Fig. 4")
 def delays_repeat() -> Finding:
     """the delay acts modulo P, so a large n is not enough"""
-    wrong = _wrong_delays()
+    wrong = wrong_delays("sparse", 20, ADASHIFT, 60)
     repeats = {n % 20 for n in wrong if n > 20} == {n for n in wrong if n <= 20}
     return Finding.of(
         wrong and repeats,

@@ -16,18 +16,23 @@ and AdaShift's is the same with g_t for ρ_t. Where Q·β2^(P-3) ≥ 1 both hold
 
 # pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+from itertools import product
 from typing import Any
 
 import mpmath
 import numpy as np
 
 from acprop.lab.claims.claim import Finding, claim
-from acprop.lab.claims.grids import SOME_BETA1, WIDE_BETA
-from acprop.lab.claims.sparse import CELLS, SPARSE_PERIODS, right
-from acprop.lab.drift import drift
+from acprop.lab.claims.grids import (
+    CELLS,
+    SOME_BETA1,
+    SPARSE_PERIODS,
+    WIDE_BETA,
+    WIDE_BETA1,
+    drifts,
+    right,
+)
 from acprop.lab.methods import METHODS
-from acprop.lab.problems import sparse
-from acprop.rule import PAPER
 
 Number = Any  # an mpmath number
 DIGITS = 60
@@ -79,7 +84,7 @@ def centering_wins() -> Finding:
     """“there exists cases where ACProp converges but AdaShift with n = 1 diverges, but
     not vice versa”
     """
-    ours, theirs = right("acprop-paper"), right("adashift")
+    ours, theirs = right("sparse", "acprop-paper"), right("sparse", "adashift")
     only_ours, only_theirs = int(np.sum(ours & ~theirs)), int(np.sum(theirs & ~ours))
     with mpmath.workdps(DIGITS):
         cells = [
@@ -117,21 +122,16 @@ def criterion_is_the_drift() -> Finding:
     """
     wrong, n = 0, 0
     beta2s = WIDE_BETA[::7]
+    found = drifts(
+        "sparse", METHODS["acprop-paper"], SPARSE_PERIODS, WIDE_BETA1, beta2s
+    )
     with mpmath.workdps(DIGITS):
-        for P in SPARSE_PERIODS:
-            for b1 in SOME_BETA1:
-                value = drift(
-                    sparse(P),
-                    METHODS["acprop-paper"],
-                    PAPER,
-                    beta1=b1,
-                    beta2=beta2s,
-                    eps=0.0,
-                )
-                for d, b2 in zip(value, beta2s, strict=True):
-                    if abs(d) > RESOLVED:
-                        sign = margin(P, mpmath.mpf(b1), mpmath.mpf(float(b2))) > 0
-                        wrong, n = wrong + int(sign != (d > 0)), n + 1
+        for (P, b1, b2), d in zip(
+            product(SPARSE_PERIODS, SOME_BETA1, beta2s), found.ravel(), strict=True
+        ):
+            if abs(d) > RESOLVED:
+                sign = margin(P, mpmath.mpf(b1), mpmath.mpf(float(b2))) > 0
+                wrong, n = wrong + int(sign != (d > 0)), n + 1
     return Finding.of(
         not (wrong or not n),
         f"the criterion and the sign of the drift disagree in {wrong} of {n} cells in "

@@ -7,15 +7,20 @@ from itertools import product
 import numpy as np
 
 from acprop.lab.claims.claim import Finding, claim
-from acprop.lab.claims.grids import BETA2, PERIODS, protocol
-from acprop.lab.claims.sparse import CELLS, SPARSE_PERIODS, ratios_at, right
-from acprop.lab.drift import drift
+from acprop.lab.claims.grids import (
+    BETA2,
+    CELLS,
+    PERIODS,
+    SPARSE_PERIODS,
+    drifts,
+    protocol,
+    right,
+)
+from acprop.lab.claims.sparse import log_ratios
 from acprop.lab.limits import limits
-from acprop.lab.methods import METHODS
 from acprop.lab.problems import sparse
 from acprop.lab.regions import regions, share, surprises
 from acprop.lab.trajectories import paper_trajectories
-from acprop.rule import PAPER
 
 
 def area(beta1: float) -> Finding:
@@ -44,22 +49,8 @@ for _beta1, _place in (
 
 def right_share(name: str, beta2: Sequence[float]) -> float:
     """The share of the plane with a right drift: P from 4 to 43, β1 = 0.9."""
-    return float(
-        np.mean(
-            [
-                drift(
-                    sparse(P),
-                    METHODS[name],
-                    PAPER,
-                    beta1=0.9,
-                    beta2=np.array(beta2),
-                    eps=0.0,
-                )
-                > 0
-                for P in PERIODS["sparse"]
-            ]
-        )
-    )
+    found = drifts("sparse", name, PERIODS["sparse"], 0.9, np.array(beta2))
+    return float(np.mean(found > 0))
 
 
 @claim("fig-area-sparse-much-larger", "paper", "central", "Appendix A.3")
@@ -73,7 +64,7 @@ def much_larger() -> Finding:
         "1 - β2 on the log grid of our Fig. 3": BETA2,
     }
     shares = {
-        label: (right_share("acprop-paper", grid), right_share("adashift", grid))
+        label: tuple(right_share(name, grid) for name in ("acprop-paper", "adashift"))
         for label, grid in grids.items()
     }
     times = [ours / theirs for ours, theirs in shares.values()]
@@ -96,7 +87,7 @@ def not_always() -> Finding:
 
     ACProp on problem 2, in the limit.
     """
-    wrong = ~right("acprop-paper")
+    wrong = ~right("sparse", "acprop-paper")
     periods = [P for P, rows in zip(SPARSE_PERIODS, wrong, strict=True) if rows.any()]
     return Finding.of(
         periods,
@@ -169,7 +160,7 @@ def sign_of_the_difference() -> Finding:
     shares: dict[float, float] = {}
     highest: dict[float, int] = {}
     for beta1 in (0.2, 0.9):
-        above = {P: ratios_at(P, beta1, beta2) for P in periods}
+        above = {P: log_ratios(P, beta1, beta2) for P in periods}
         wrong = {P: s > v + 1e-9 for P, (s, v) in above.items()}
         shares[beta1] = 1 - float(np.mean([*wrong.values()]))
         highest[beta1] = max((P for P, w in wrong.items() if w.any()), default=0)

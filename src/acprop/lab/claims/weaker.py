@@ -3,26 +3,7 @@
 import numpy as np
 
 from acprop.lab.claims.claim import Finding, claim
-from acprop.lab.claims.grids import SOME_BETA1, WIDE_BETA, WIDE_PERIODS
-from acprop.lab.claims.sparse import CELLS, right
-from acprop.lab.drift import drift
-from acprop.lab.methods import METHODS
-from acprop.lab.problems import dense
-from acprop.rule import PAPER
-
-
-def right_on_dense(name: str) -> np.ndarray:
-    """Is the drift right? [period, beta1, beta2] on problem 1."""
-    return np.array(
-        [
-            [
-                drift(dense(P), METHODS[name], PAPER, beta1=b, beta2=WIDE_BETA, eps=0.0)
-                > 0
-                for b in SOME_BETA1
-            ]
-            for P in WIDE_PERIODS
-        ]
-    )
+from acprop.lab.claims.grids import CELLS, right
 
 
 @claim("weaker-than-sync", "paper", "central", "Section 3, opening")
@@ -32,12 +13,12 @@ def weaker_than_others() -> Finding:
 
     Than the synchronous methods on problem 1, than AdaShift on problem 2.
     """
-    ours = right_on_dense("acprop-paper"), right("acprop-paper")
+    ours = right("dense", "acprop-paper"), right("sparse", "acprop-paper")
     others = {
-        "RMSProp": (0, right_on_dense("rmsprop")),
-        "Adam": (0, right_on_dense("adam")),
-        "AdaBelief": (0, right_on_dense("adabelief")),
-        "AdaShift": (1, right("adashift")),
+        "RMSProp": (0, right("dense", "rmsprop")),
+        "Adam": (0, right("dense", "adam")),
+        "AdaBelief": (0, right("dense", "adabelief")),
+        "AdaShift": (1, right("sparse", "adashift")),
     }
     wins = {k: int(np.sum(ours[i] & ~theirs)) for k, (i, theirs) in others.items()}
     lost = {k: int(np.sum(theirs & ~ours[i])) for k, (i, theirs) in others.items()}
@@ -59,11 +40,8 @@ def against_its_twin() -> Finding:
     Centered RMSProp differs from ACProp in the delay and in nothing else.
     """
     pairs = {
-        "problem 1": (
-            right_on_dense("acprop-paper"),
-            right_on_dense("rmsprop-centered"),
-        ),
-        "problem 2": (right("acprop-paper"), right("rmsprop-centered")),
+        f"problem {i}": (right(kind, "acprop-paper"), right(kind, "rmsprop-centered"))
+        for i, kind in enumerate(("dense", "sparse"), 1)
     }
     shares = {k: (float(a.mean()), float(b.mean())) for k, (a, b) in pairs.items()}
     alone = {
@@ -88,7 +66,7 @@ def sync_with_momentum_on_sparse() -> Finding:
     converge on more cells than ACProp
     """
     names = ("acprop-paper", "adashift", "rmsprop", "adam", "adabelief", "amsgrad")
-    shares = {name: float(np.mean(right(name))) for name in names}
+    shares = {name: float(np.mean(right("sparse", name))) for name in names}
     least = min(shares[k] for k in ("adam", "adabelief", "amsgrad"))
     listed = ", ".join(f"{k} {v:.1%}" for k, v in shares.items())
     return Finding.of(
