@@ -124,8 +124,6 @@ def promise() -> Finding:
 def planes() -> Finding:
     """On the sparse problem the default drifts rightly in more cells than AdaShift and
     in fewer than Algorithm 2; with β2 ≥ 0.9 in nearly as many.
-
-    The right drift of three rules on both problems.
     """
     methods = {
         "default": default(),
@@ -199,10 +197,7 @@ def overflows(kind: str, limit: float) -> int:
 
 @claim("average-after-keeps-the-drift", "ours", "central", "Lemmas 3.3 and 3.4")
 def keeps_the_drift() -> Finding:
-    """A running mean of u drifts as u does, if s is centered on the paper's m.
-
-    Runs of the average of u, s centered on m, against the drift of u itself.
-    """
+    """A running mean of u drifts as u does, if s is centered on the paper's m."""
     h = Hyper(0.9, FEW_BETA2, 0.0, axis=())
     n = len(FEW_PERIODS) * len(FEW_BETA2)
     agree: dict[str, int] = {}

@@ -88,10 +88,7 @@ def protected() -> Finding:
 
 @claim("averaging-first-band", "ours", "central", PLACE)
 def band() -> Finding:
-    """Above the critical β1 the drift is wrong in a band c*/P² < 1 - β2 < a*/P.
-
-    Both ends of the wrong β2 at P = 4000 against c*/P² and a*/P.
-    """
+    """Above the critical β1 the drift is wrong in a band c*/P² < 1 - β2 < a*/P."""
     P, rows = 4 * LARGE, dict[str, list[float]]()
     worst = 0.0
     for beta1 in BETA1:

@@ -31,8 +31,6 @@ def resting() -> Floats:
 def plateau() -> Finding:
     """The neighbourhood is needed: on skewed noise runs stall where ‖∇f‖² =
     ((1-β2)·Ψ·Eδ³/(2σ²))² as β2 → 1. It scales like (1-β2)², not like b(1-β2).
-
-    The plateau of runs, where it comes from, and how it scales with 1 - β2.
     """
     noise, rest = problem(SKEWED).noise, resting()
     runs = {

@@ -34,8 +34,6 @@ BEFORE = METHODS["acprop-before"]
 def lemma() -> Finding:
     """Σ⟨a_t, u_t⟩ = Σ⟨a_t, d_t⟩ + λ·⟨a_T, M_T⟩ + λ·Σ_{t<T}⟨a_t - a_{t+1}, M_t⟩ with λ =
     b, and with λ = β1·b for the direction that looks ahead.
-
-    In fractions: random a_t and u_t, ten steps each, with look-ahead and without.
     """
     rng = random.Random(0)
 
@@ -66,8 +64,6 @@ def lemma() -> Finding:
 def after_dividing() -> Finding:
     """An average of u, cut to ±t^¼, with any denominator that knows only the past has
     Theorem 4.1's rate for every α0 and without AMSGrad, with look-ahead too.
-
-    Every problem, two η, three β1, small and large α0, three rules, clipped.
     """
     methods = (default(), replace_ahead(False), METHODS["acprop-after"])
     shares: list[float] = []
@@ -143,8 +139,6 @@ def _largest(convention: Convention, *, adverse: bool, steps: int) -> Array:
 def bounded() -> Finding:
     """If |g| ≤ G then √ŝ ≤ q(G + ε)/(1 - q) with q² = (1 + β1)/2, for all betas; no
     smaller number will do.
-
-    Random and adverse gradients, with the growing bound and without any.
     """
     random_ones = [_largest(c, adverse=False, steps=1500) for c in (PAPER, GUARDED)]
     adverse = [_largest(c, adverse=True, steps=4000) for c in (PAPER, GUARDED)]
@@ -194,8 +188,6 @@ def _inside(p: NonConvex, h: WalkSettings) -> float:
 def before_dividing() -> Finding:
     """m/√s with a delay of 1 and without AMSGrad has the rate up to a neighbourhood of
     b·d·C_u·M_g²·2(β2^-½ - 1)/C_l, and O((1-β2)²) with ε inside the root.
-
-    Every problem, three pairs of betas, small and large α0; ε = 1 in both places.
     """
     shares: list[float] = []
     for p in PROBLEMS.values():

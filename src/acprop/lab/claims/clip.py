@@ -59,8 +59,6 @@ def _is_bound(
 def falls_silent() -> Finding:
     """where |u| ≤ R the bound t^¼ is silent from t = R⁴ on; for Algorithm 2 R is
     P/√s_kP on problem 1, on problem 2 the larger of P/(2√s⁺) and 1/√s⁻
-
-    R from the closed forms against runs; the bound leaves s as it is.
     """
     steps, worst, n_seen, n_soon, n_cells = 4000, 0.0, 0, 0, 0
     same = True
@@ -217,8 +215,6 @@ def bias() -> Finding:
 def theorem_clipped() -> Finding:
     """With the bound t^¼ the corrected Theorem 4.1 keeps its rate; the constant doubles
     and a term of T^-½ joins it.
-
-    Every problem, at the largest α0 that Theorem 4.1 allows.
     """
     shares: list[float] = []
     n_bound = 0

@@ -58,8 +58,6 @@ def sync_diverges_beyond_a_threshold() -> Finding:
 def the_threshold_folds() -> Finding:
     """the threshold P* of Adam and AdaBelief is not monotone in β2: it can fall as β2
     grows, only where β1 > √β2, outside the condition of Reddi et al.
-
-    P* need not grow with β2: for Adam at β1 = 0.9 it falls first.
     """
     falls: list[tuple[str, float, float]] = []
     for name in SYNC:
@@ -118,8 +116,6 @@ _AWAY = 0.5
 def trajectories() -> Finding:
     """Adam, AdaBelief and RMSProp “diverge from the optimal”, ACProp and AdaShift
     converge, and a large delay n in AdaShift “could cause non-convergence”
-
-    Fig. 2 as we draw it, with Algorithm 2's first step and without.
     """
     ends = {
         kick: {
@@ -147,8 +143,6 @@ def trajectories() -> Finding:
 def periods_of_s_and_g() -> Finding:
     """as k → ∞ “the behavior of ACProp is periodic”: the largest gradient appears at
     step kP + 1, and S takes its minimum at step kP
-
-    Settled runs: s and g repeat, s is least at kP, and g largest right after it.
     """
     worst, phases = 0.0, set[tuple[int, int]]()
     settings = [(P, b) for P in (5, 10, 20) for b in (0.5, 0.9)]
@@ -222,10 +216,7 @@ def the_first_step_decides() -> Finding:
 
 @claim("dense-tiny-eps", "ours", "constant", "Fig. 1, Appendix A.3")
 def a_tiny_eps_is_late() -> Finding:
-    """with ε = 1e-16 some cells of β1 = 0.5 need more than 10⁴ steps
-
-    Algorithm 2 with the ε of the table of hyper-parameters.
-    """
+    """with ε = 1e-16 some cells of β1 = 0.5 need more than 10⁴ steps"""
     shares = {
         beta1: share(
             regions("dense", PERIODS["dense"], protocol("acprop-paper", beta1=beta1))[0]

@@ -60,8 +60,6 @@ def as_printed() -> Finding:
 def corrected() -> Finding:
     """It is in expectation, for every α0 and with H_T(2η) = Σ t^-2η, for E =
     β1/(1-β1)·d·α0·C_u + (β1/(1-β1) + ½)·L·α0²·C_u²·H_T(2η).
-
-    Every problem, four η, three β1, α0 at the condition and far above it.
     """
     shares: list[float] = []
     for name, p in PROBLEMS.items():
@@ -96,8 +94,6 @@ def corrected() -> Finding:
 def needs_no_asynchrony() -> Finding:
     """By its detour over A_{t-1} the proof covers synchronous methods with AMSGrad's
     maximum too, with d·α0·C_u more in E.
-
-    Adam and AdaBelief with AMSGrad's maximum, ε = 1, against their own bound.
     """
     shares: list[float] = []
     for p in PROBLEMS.values():
@@ -122,8 +118,6 @@ def needs_no_asynchrony() -> Finding:
 def slower_than_root() -> Finding:
     """What the momentum theorem's own sum gives is never O(1/√T): T^(η-1) with η > ½,
     log T/√T at η = ½, and nothing at η = 1.
-
-    The right side falls like T^(η-1), η > ½; at η = 1 not at all.
     """
     p = problem("cosine-noisy")
     c = natural_constants(p, method(MEMBER), eps=1.0, beta1=0.9)
@@ -150,8 +144,6 @@ def at_root_rate() -> Finding:
     """With a_t = A_t·∇f(x_t), without α_t, and with f ≤ M_f the same runs have O(1/√T)
     at η = ½: 1/C_l·[(M_f - f*)/α0·T^(η-1) + (b + ½)·L·C_u²·M_g²·α0/(1-η)·T^-η +
     b·d·C_u·M_g²/T], b = β1/(1-β1).
-
-    a_t = A_t·∇f without α_t, and the ceiling: every problem, η = ½, any α0.
     """
     shares: list[float] = []
     for p in PROBLEMS.values():

@@ -28,8 +28,6 @@ MEMBER = "acprop-before"
 def lemma() -> Finding:
     """⟨A_t, g_t⟩ = (⟨A_t, m_t⟩ - ⟨A_{t-1}, m_{t-1}⟩)/(1-β1) + ⟨A_{t-1}, m_{t-1}⟩ +
     β1/(1-β1)·⟨A_{t-1} - A_t, m_{t-1}⟩.
-
-    In fractions: random A_t, g_t and m_{t-1}, and t = 1 (m_0 = 0, any A_0).
     """
     rng = random.Random(0)
 
@@ -70,10 +68,7 @@ def sum_step() -> Finding:
 
 @claim("momentum-sum-bound", "ours", "constant", PROOF)
 def sum_bound() -> Finding:
-    """Σ t^-2η ≤ ζ(2η) ≤ 2η/(2η-1).
-
-    H_T(2η) ≤ ζ(2η) ≤ 2η/(2η-1).
-    """
+    """Σ t^-2η ≤ ζ(2η) ≤ 2η/(2η-1)."""
     shares = [power_sum(10_000, 2 * eta) / float(zeta(2 * eta)) for eta in ETAS]
     tops = [float(zeta(2 * eta)) * (2 * eta - 1) / (2 * eta) for eta in ETAS]
     return Finding.of(
@@ -108,10 +103,7 @@ def norm_step() -> Finding:
 
 @claim("momentum-norm-bound", "ours", "constant", PROOF)
 def norm_bound() -> Finding:
-    """‖α0·H_0‖₁ + β1/(1-β1)·‖α_1·H_1‖₁ ≤ d·α0·C_u/(1-β1).
-
-    … ≤ d·α0·C_u/(1-β1).
-    """
+    """‖α0·H_0‖₁ + β1/(1-β1)·‖α_1·H_1‖₁ ≤ d·α0·C_u/(1-β1)."""
     shares = [
         _first_norms(p, alpha0=0.1, beta1=0.9) * (1 - 0.9) / (p.dimension * 0.1)
         for p in PROBLEMS.values()
@@ -165,8 +157,6 @@ def _last_terms(p: NonConvex, beta1: float) -> float:
 def last_term_cancels() -> Finding:
     """Young's inequality is not needed: the term at T is at most the M_g²·‖α_T·A_T‖₁
     that the telescoped sum leaves over.
-
-    ⟨∇f(x_T), α_T·A_T·m_T⟩ ≤ M_g²·‖α_T·A_T‖₁: what the telescoped sum leaves over.
     """
     shares = [
         _last_terms(p, beta1) for p in PROBLEMS.values() for beta1 in (0.0, 0.5, 0.9)

@@ -91,8 +91,6 @@ def _zero() -> Finding:
 def _first_step() -> Finding:
     """The first step α·g/√ε is due to the delay, s_0 = 0, not to centering: AdaShift
     takes it too, synchronous methods do not
-
-    d_1/g_1 of both asynchronous methods, and of the synchronous ones.
     """
     h = Hyper(beta1=0.9, beta2=0.999, axis=())
     first = {

@@ -152,8 +152,6 @@ def _smooth() -> Finding:
 def _smooth_corrected() -> Finding:
     """A gradient that is nowhere constant does not protect: one that changes little for
     longer than s remembers makes a step as long as the way to the valley
-
-    How much the gradient changes matters, and for how long s remembers.
     """
     small, large = (_longest("acprop-paper", *b) for b in ((0.5, 0.25), (0.9, 0.999)))
     change = float(_slope(np.array(X0)) - _slope(np.array(X0 - 1)))

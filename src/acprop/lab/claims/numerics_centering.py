@@ -42,8 +42,6 @@ def early_gains() -> tuple[float, float, float]:
 def _increases() -> Finding:
     """“the upper bound on regret is an increasing function of 1/C_l and C_u”: at fixed
     α0, with Theorem 4.1's 1/α0 put right
-
-    Theorem 4.1's corrected bound, α0 fixed, over a grid of both constants.
     """
     problem = Constants(1.0, 1.0, L=1.0, M_f=2.0, f_star=0.0, M_g=1.0, sigma=0.5, d=1)
     grid = np.geomspace(0.01, 100, 41)

@@ -80,10 +80,7 @@ def _example_needs_a_large_period() -> Finding:
 
 @claim("stochastic-acprop-converges", "paper", "central", _LEMMA_ACPROP)
 def _acprop_converges() -> Finding:
-    """ACProp converges to the optimum of the stochastic problem for all betas
-
-    A bound that goes to 0 for all betas, and runs that stay below it.
-    """
+    """ACProp converges to the optimum of the stochastic problem for all betas"""
     problem, T, eps = Stochastic(5, 1.0), 4_000, 1.0
     worst = 0.0
     for beta1, beta2 in _BETAS:
@@ -112,10 +109,7 @@ def _acprop_converges() -> Finding:
 
 @claim("stochastic-last-iterate", "ours", "central", _LEMMA_ACPROP)
 def _last_iterate() -> Finding:
-    """The last iterate converges at O(1/√t), without averaging and without a logarithm
-
-    √t·E|x_t - x*| stays below its bound, and does not grow with t.
-    """
+    """The last iterate converges at O(1/√t), without averaging and without a logarithm"""
     problem, eps = Stochastic(5, 1.0), 1.0
     worst, growth = 0.0, 0.0
     for beta1, beta2 in _BETAS:
@@ -179,8 +173,6 @@ def _drift_is_not_enough() -> Finding:
     """That sentence is incomplete: -α_t·δ/den_t is the move before projection; at x*
     the projected one is wrong on average, and if α_t ≥ 2·den_t x lands at -1 + 2(P -
     δ)/(P + 1), near the wrong end
-
-    Inside the interval the drift is exact; where α ≥ 2·den the border decides.
     """
     _, wrong = _signs()
     off, saturated = 0.0, 0.0

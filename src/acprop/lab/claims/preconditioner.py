@@ -33,10 +33,7 @@ def _curvature(name: str) -> float:
 
 @claim("async-step-is-unbiased", "paper", "central", SECTION)
 def async_is_unbiased() -> Finding:
-    """For asynchronous methods E[A_t·g_t | g_0 … g_{t-1}] = A_t·E[g_t].
-
-    E[A_t·g_t | past] = A_t·E[g_t]: the step is linear in g_t.
-    """
+    """For asynchronous methods E[A_t·g_t | g_0 … g_{t-1}] = A_t·E[g_t]."""
     gaps = {name: _curvature(name) for name in (*ASYNC, "acprop-before")}
     return Finding.of(
         max(gaps.values()) < 1e-14,
@@ -48,10 +45,7 @@ def async_is_unbiased() -> Finding:
 
 @claim("sync-step-is-biased", "paper", "central", SECTION)
 def sync_is_biased() -> Finding:
-    """For synchronous methods that does not hold, as A_t uses g_t.
-
-    For the synchronous ones it does not hold.
-    """
+    """For synchronous methods that does not hold, as A_t uses g_t."""
     names = ("rmsprop", "rmsprop-centered", "adam", "adabelief")
     gaps = {name: _curvature(name) for name in names}
     return Finding.of(
@@ -68,10 +62,7 @@ SMALL = (1e-8, 1e-4, 0.01)
 
 @claim("natural-lower-constant", "paper", "constant", NATURAL)
 def lower_constant() -> Finding:
-    """C_l ≥ 1/(2·M_g).
-
-    C_l ≥ 1/(2·M_g), for a small ε.
-    """
+    """C_l ≥ 1/(2·M_g)."""
     shares = [
         walk(p, method(name), WalkSettings(eps**2, steps=100, eps=eps, beta2=0.5)).A_min
         * 2
@@ -101,10 +92,7 @@ def _sharpest(beta1: float, eps: float) -> float:
 
 @claim("natural-lower-constant-sharp", "ours", "constant", NATURAL)
 def lower_constant_sharp() -> Finding:
-    """C_l ≥ 1/(2·β1·M_g + ε), and no larger constant will do.
-
-    1/(2·β1·M_g + ε), met by runs and reached by one.
-    """
+    """C_l ≥ 1/(2·β1·M_g + ε), and no larger constant will do."""
     margins: list[float] = []
     for p in PROBLEMS.values():
         for name in ("acprop-paper", "adashift"):
@@ -125,10 +113,7 @@ def lower_constant_sharp() -> Finding:
 
 @claim("natural-upper-constant", "paper", "definition", NATURAL)
 def upper_constant() -> Finding:
-    """C_u ≤ 1/ε.
-
-    C_u ≤ 1/ε; the first step attains it, as s_0 = 0.
-    """
+    """C_u ≤ 1/ε."""
     tops = [
         eps * walk(p, method(name), WalkSettings(eps**2, steps=50, eps=eps)).A_max
         for p in PROBLEMS.values()
@@ -165,8 +150,6 @@ def _gain_cap(beta1: float, beta2: float) -> float:
 def centering_gain_is_capped() -> Finding:
     """Between the bounds K_u over all steps the factor is at most 1/√max_t
     (1-β2)·β1²·(β2^t - β1^2t)/(β2 - β1²), however large μ/σ is.
-
-    Whatever μ/σ is.
     """
     cap = _gain_cap(0.9, 0.999)
     seen = {mu: _gain(mu) for mu in (3.0, 1e2, 1e4)}

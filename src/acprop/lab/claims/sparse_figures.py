@@ -83,10 +83,7 @@ def much_larger() -> Finding:
 
 @claim("sparse-not-always", "paper", "central", "Appendix A.3")
 def not_always() -> Finding:
-    """“for this problem the always-convergence does not hold”: ACProp on problem 2
-
-    ACProp on problem 2, in the limit.
-    """
+    """“for this problem the always-convergence does not hold”: ACProp on problem 2"""
     wrong = ~right("sparse", "acprop-paper")
     periods = [P for P, rows in zip(SPARSE_PERIODS, wrong, strict=True) if rows.any()]
     return Finding.of(

@@ -52,8 +52,6 @@ def as_printed() -> Finding:
 def corrected() -> Finding:
     """The expected average is at most 2/C_l·[(M_f - f*)/α0·T^(η-1) +
     L·C_u²·σ²·α0/(2(1-η))·T^-η].
-
-    Every problem, both asynchronous members and SGD, at the largest α0 allowed.
     """
     shares: list[float] = []
     for p in PROBLEMS.values():
@@ -122,10 +120,7 @@ def for_every_run() -> Finding:
 
 @claim("theorem-4.1-condition-is-needed", "ours", "proof step", PLACE)
 def condition_is_needed() -> Finding:
-    """Above α0 = C_l/(L·C_u²) the corrected inequality can fail.
-
-    Beyond α0 ≤ C_l/(L·C_u²) the corrected inequality breaks.
-    """
+    """Above α0 = C_l/(L·C_u²) the corrected inequality can fail."""
     r = bound("cosine", "4.1", alpha0=100.0, steps=1000, seeds=1)
     return Finding.of(
         not r.corrected_holds,
@@ -236,10 +231,7 @@ def ceiling_takes_the_logarithm() -> Finding:
 
 @claim("harmonic-sum-bound", "paper", "proof step", PROOF)
 def sum_bound() -> Finding:
-    """Σ t^-η ≤ T^(1-η)/(1-η), as ζ(η) + ½·T^-η is not positive.
-
-    H_T(η) ≤ T^(1-η)/(1-η), and the paper's way there: ζ(η) + ½·T^-η ≤ 0.
-    """
+    """Σ t^-η ≤ T^(1-η)/(1-η), as ζ(η) + ½·T^-η is not positive."""
     horizons = (1, 2, 3, 10, 1000, 100_000)
     shares = [
         power_sum(T, eta) * (1 - eta) / T ** (1 - eta) for eta in ETAS for T in horizons

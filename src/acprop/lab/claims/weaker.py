@@ -10,8 +10,6 @@ from acprop.lab.claims.grids import CELLS, right
 def weaker_than_others() -> Finding:
     """“Therefore, ACProp has weaker convergence conditions than AdaShift and other
     sync-optimizers”: than the latter on problem 1, than AdaShift on problem 2
-
-    Than the synchronous methods on problem 1, than AdaShift on problem 2.
     """
     ours = right("dense", "acprop-paper"), right("sparse", "acprop-paper")
     others = {
@@ -36,8 +34,6 @@ def weaker_than_others() -> Finding:
 def against_its_twin() -> Finding:
     """against centered RMSProp, which differs in the delay only, ACProp gains on
     problem 1 and is no different on problem 2
-
-    Centered RMSProp differs from ACProp in the delay and in nothing else.
     """
     pairs = {
         f"problem {i}": (right(kind, "acprop-paper"), right(kind, "rmsprop-centered"))
