@@ -227,9 +227,6 @@ def _():
         bias = C.C_u**4 * C.M_g**4 / (16 * C.C_l) * 500**-0.5
         by_hand.append(2 / C.C_l * (rate(age) + last + bias))
         by_code.append(bounds.after(C, **AT, beta1=0.8, nesterov=ahead))
-        by_hand.append((rate(age) + last) / C.C_l)
-        free = {"nesterov": ahead, "clipped": False}
-        by_code.append(bounds.after(C, **AT, beta1=0.8, **free))
     return by_hand, by_code
 
 

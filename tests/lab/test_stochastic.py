@@ -15,7 +15,6 @@ from acprop.lab.stochastic import (
     distances,
     drift,
     expected_move,
-    hover,
     records,
     states,
     trajectories,
@@ -117,28 +116,6 @@ def test_s_stays_below_the_sharp_bound(beta1):
     trial = replace(SMALL, beta1=beta1, beta2=(0.01, 0.9), seeds=50, steps=300)
     top = max(s.s.max() for s in states(Stochastic(5, 1.0), trial))
     assert 0.3 * beta1**2 * 36 < top <= beta1**2 * 36
-
-
-@pytest.mark.parametrize(("P", "delta"), [(3, 1.0), (5, 4.9), (4, 0.5)])
-def test_sgd_hovers_where_the_root_says(P, delta):
-    """The stationary law of the clipped walk, by iterating it on a lattice."""
-    problem = Stochastic(P, delta)
-    (_, down), (_, up) = problem.outcomes
-    law = np.zeros(400)
-    law[0] = 1.0
-    for _ in range(4000):
-        fallen = np.concatenate([law[P:], np.zeros(P)])
-        fallen[0] += law[:P].sum()
-        law = down * fallen + up * np.concatenate([[0.0], law[:-1]])
-    assert hover(problem) == pytest.approx(law @ np.arange(400), rel=1e-9)
-
-
-def test_the_engine_hovers_there_too():
-    trial = Trial(alpha0=(1e-3,), seeds=256, eta=0.0, steps=3000, tail=1500)
-    far = distances(Stochastic(3, 1.0), trial, "sgd") / 1e-3
-    error = far.std() / 16
-    assert abs(far.mean() - hover(Stochastic(3, 1.0))) < 4 * error
-    assert error < 0.02
 
 
 def test_the_mean_distance_stays_below_its_bound_and_the_bound_vanishes():

@@ -51,13 +51,10 @@ def after(
     T: int,
     beta1: float,
     nesterov: bool = False,
-    clipped: bool = True,
 ) -> float:
     """The bound for averaging after dividing, with steps cut to ±t^¼."""
     age = mean_age(beta1, nesterov=nesterov)
     inner = _rate(c, alpha0, eta, T, age) + age * c.C_u * c.M_g**2 / T
-    if not clipped:
-        return inner / c.C_l
     bias = (c.C_u * c.M_g) ** 4 / (16 * c.C_l) * T**-0.5
     return 2 / c.C_l * (inner + bias)
 

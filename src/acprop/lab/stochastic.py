@@ -198,24 +198,6 @@ def drift(problem: Stochastic, trial: Trial, name: str) -> Drift:
     return Drift(mean.mean(axis=1), error)
 
 
-def hover(problem: Stochastic) -> float:
-    """How far above x* a constant step α·g hovers, in units of α.
-
-        1/(z - 1)      z > 1 with  (P - δ)/(P + 1)·z + (1 + δ)/(P + 1)·z^-P = 1
-
-    x climbs by α or falls by P·α and stops at x*: the distance is k·α with probability
-    (1 - 1/z)·z^-k. For ACProp multiply by E[1/den²]/E[1/den], roughly.
-    """
-    (P, down), (_, up) = problem.outcomes
-    low, high = 1.0, 1 / up
-    # The left side of the equation starts at 1, falls, and comes back to 1: bisect.
-    low = max(low, (P * down / up) ** (1 / (P + 1)))
-    for _ in range(200):
-        z = (low + high) / 2
-        low, high = (z, high) if up * z + down * z**-P < 1 else (low, z)
-    return 1 / (low - 1)
-
-
 def averaged_bound(
     problem: Stochastic, alpha0: float, steps: float, *, eps: float, beta1: float
 ) -> float:

@@ -85,9 +85,9 @@ def direction(beta2, eps):
     return float(d)
 
 
-def tribonacci():
-    """P = 3, δ = 1: z³ = z² + z + 1."""
-    return max(root.real for root in np.roots([1, -1, -1, -1]))
+def expression(eta, n):
+    """ζ(η) + n^(1-η)/(1-η) + ½·n^-η."""
+    return float(mpmath.zeta(eta)) + n ** (1 - eta) / (1 - eta) + 0.5 * n**-eta
 
 
 PROBLEM = stochastic.Stochastic(4, 1.0)
@@ -119,10 +119,6 @@ FORMULAS = {
             stochastic.last_iterate_bound(PROBLEM, a, 50, eps=0.5, beta1=0.9)
             for a in (0.01, 5.0)
         ),
-    ),
-    "stochastic-hover": (
-        (1 / (tribonacci() - 1),),
-        (stochastic.hover(stochastic.Stochastic(3, 1.0)),),
     ),
     "absolute-longest-step": (
         (100 - 100 * 0.99**0.5, 10.0),
@@ -158,11 +154,11 @@ FORMULAS = {
     ),
     "harmonic-expansion": (
         (SUM,),
-        (harmonic.expression(0.6, 1000) - harmonic.expression_error(0.6, 1000),),
+        (expression(0.6, 1000) - harmonic.expression_error(0.6, 1000),),
     ),
     "harmonic-relative": (
         (0.25 / 12 / 1e14,),
-        (harmonic.expression_error(0.5, 1e7) / harmonic.expression(0.5, 1e7),),
+        (harmonic.expression_error(0.5, 1e7) / expression(0.5, 1e7),),
     ),
 }
 TOLERANCE = {"stochastic-second-moment": 1e-5, "harmonic-relative": 1e-3}
@@ -177,14 +173,14 @@ def test_a_formula_of_the_maths_page_is_what_the_code_computes(name):
 def test_the_leading_error_has_the_sign_of_the_page():
     """The sum lies below the expression: by hand for η = ½, N = 100."""
     plain = math.fsum(k**-0.5 for k in range(1, 101))
-    gap = harmonic.expression(0.5, 100) - plain
+    gap = expression(0.5, 100) - plain
     assert gap == pytest.approx(0.5 / 12 * 100**-1.5, rel=1e-3)
 
 
 @pytest.mark.parametrize(("eta", "T"), list(product([0.5, 0.75, 0.999], [1, 2, 1000])))
 def test_dropping_zeta_from_the_proof_of_theorem_4_1_is_allowed(eta, T):
     """ζ(η) + ½T^-η < 0, so Σ t^-η ≤ T^(1-η)/(1-η) without the other two terms."""
-    assert harmonic.zeta(eta) + 0.5 * T**-eta < 0
+    assert float(mpmath.zeta(eta)) + 0.5 * T**-eta < 0
     assert harmonic.sums(eta, (T,))[0] <= T ** (1 - eta) / (1 - eta)
 
 

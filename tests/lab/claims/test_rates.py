@@ -8,7 +8,6 @@ import pytest
 from acprop.lab import bounds
 from acprop.lab.claims import momentum, oracle, preconditioner, rates, theorem41
 from acprop.lab.claims.claim import Finding
-from acprop.lab.rates import TWINS, Rates, Slope
 
 
 def test_with_one_over_alpha0_the_printed_theorem_would_hold(monkeypatch):
@@ -36,7 +35,7 @@ def test_each_step_of_the_momentum_theorem_would_be_seen_to_hold(monkeypatch):
     monkeypatch.setattr(bounds, "momentum_printed", bounds.momentum_corrected)
     assert momentum.as_printed().verdict == "fails"
     for name in ("sum_step", "norm_step", "young_step"):
-        monkeypatch.setattr(momentum, name, lambda: Finding("holds", "", {}))
+        monkeypatch.setattr(momentum, name, lambda: (1.0, 1.0))
     assert momentum.as_printed().verdict == "holds"
 
 
@@ -85,11 +84,11 @@ def test_a_factor_log_t_would_be_seen(monkeypatch, gap, verdict):
     """Slopes made up: all synchronous ones flatter by the gap."""
     wiggle = (-0.01, 0.0, 0.01)
     late = {"rmsprop", "rmsprop-centered"}
-    made_up = tuple(
-        Slope(p, o, (), tuple(-0.5 + gap * (o in late) * (1 + w) + w for w in wiggle))
-        for p in rates.SYMMETRIC
-        for pair in TWINS
-        for o in pair
-    )
-    monkeypatch.setattr(rates, "_measured", lambda: Rates((), made_up))
+
+    def made_up(_, optimizer):
+        return np.array(
+            [-0.5 + gap * (optimizer in late) * (1 + w) + w for w in wiggle]
+        )
+
+    monkeypatch.setattr(rates, "_slopes", made_up)
     assert rates.async_beats_sync().verdict == verdict

@@ -53,17 +53,10 @@ def lemma() -> Finding:
     )
 
 
-def sum_step() -> Finding:
-    """Σ t^-2η ≤ T^(1-2η)/(1-2η)."""
+def sum_step() -> tuple[float, float]:
+    """Both sides of Σ t^-2η ≤ T^(1-2η)/(1-2η), which lacks ζ(2η) for 2η > 1."""
     eta, T = 0.75, 100
-    printed = T ** (1 - 2 * eta) / (1 - 2 * eta)
-    exact = power_sum(T, 2 * eta)
-    return Finding.of(
-        exact <= printed,
-        f"at η = {eta} and T = {T} the sum is {exact:.3f} and the printed bound "
-        f"{printed:.3f}: for 2η > 1 the term ζ(2η) must stay",
-        {"sum": exact, "printed": printed},
-    )
+    return power_sum(T, 2 * eta), T ** (1 - 2 * eta) / (1 - 2 * eta)
 
 
 @claim("momentum-sum-bound", "ours", "constant", PROOF)
@@ -88,17 +81,10 @@ def _first_norms(p: NonConvex, *, alpha0: float, beta1: float) -> float:
     return float(alpha0 * np.sum(A) / (1 - beta1))
 
 
-def norm_step() -> Finding:
-    """‖α0·H_0‖₁ + b·‖α_1·H_1‖₁ ≤ α0·M_g/(1-β1)."""
+def norm_step() -> tuple[float, float]:
+    """Both sides of ‖α0·H_0‖₁ + b·‖α_1·H_1‖₁ ≤ α0·M_g/(1-β1): M_g is no bound on A."""
     p, alpha0, beta1 = problem("well"), 0.1, 0.9
-    left = _first_norms(p, alpha0=alpha0, beta1=beta1)
-    right = alpha0 * p.M_g / (1 - beta1)
-    return Finding.of(
-        left <= right,
-        f"on the well (d = 2, M_g = {p.M_g:.2f}, ε = 1, α0 = 0.1) the norms are "
-        f"{left:.3f} and α0·M_g/(1 - β1) is {right:.3f}: M_g bounds gradients, not A",
-        {"left": left, "printed": right},
-    )
+    return _first_norms(p, alpha0=alpha0, beta1=beta1), alpha0 * p.M_g / (1 - beta1)
 
 
 @claim("momentum-norm-bound", "ours", "constant", PROOF)
@@ -116,22 +102,10 @@ def norm_bound() -> Finding:
     )
 
 
-def young_step() -> Finding:
-    """½ + b on T - 1 squares and ½ + 1 on the last cannot be ½ + b on all if b < 1."""
-    rows = {
-        beta1: (Fraction(3, 2), beta1 / (1 - beta1) + Fraction(1, 2))
-        for beta1 in (Fraction(1, 4), Fraction(1, 2), Fraction(9, 10))
-    }
-    broken = [beta1 for beta1, (needed, printed) in rows.items() if needed > printed]
-    listed = ", ".join(
-        f"{printed} at β1 = {beta1}" for beta1, (_, printed) in rows.items()
-    )
-    return Finding.of(
-        not broken,
-        f"the last square needs the coefficient 3/2 and gets {listed}: too little for "
-        f"β1 < 1/2",
-        {"broken": [float(beta1) for beta1 in broken]},
-    )
+def young_step() -> tuple[float, float]:
+    """The last square needs the coefficient ½ + 1 and gets ½ + b, here for β1 = ¼."""
+    beta1 = 0.25
+    return 1.5, beta1 / (1 - beta1) + 0.5
 
 
 def _last_terms(p: NonConvex, beta1: float) -> float:

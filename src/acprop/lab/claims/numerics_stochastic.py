@@ -109,7 +109,9 @@ def _acprop_converges() -> Finding:
 
 @claim("stochastic-last-iterate", "ours", "central", _LEMMA_ACPROP)
 def _last_iterate() -> Finding:
-    """The last iterate converges at O(1/√t), without averaging and without a logarithm"""
+    """The last iterate converges at O(1/√t), without averaging and without a
+    logarithm
+    """
     problem, eps = Stochastic(5, 1.0), 1.0
     worst, growth = 0.0, 0.0
     for beta1, beta2 in _BETAS:
