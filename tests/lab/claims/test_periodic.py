@@ -135,7 +135,7 @@ def test_without_a_bound_there_would_be_no_price(monkeypatch):
 
 
 def test_a_smaller_right_side_would_be_too_small(monkeypatch):
-    monkeypatch.setattr(clip, "theorem_41_clipped", lambda *_, T, **__: 1e-3 * T**-0.5)
+    monkeypatch.setattr(clip, "theorem_41_clipped", lambda _, h: 1e-3 * h.steps**-0.5)
     assert verify("theorem-4.1-clipped").verdict == "fails"
 
 

@@ -220,20 +220,18 @@ def theorem_clipped() -> Finding:
     n_bound = 0
     for p in PROBLEMS.values():
         for name in ("acprop-paper", "adashift"):
-            c = natural_constants(p, method(name), eps=1.0, beta1=0.9)
+            c = natural_constants(p, method(name))
             for eta, T in ((0.5, 1), (0.5, 20), (0.5, 300), (0.75, 300)):
                 h = WalkSettings(c.alpha0_limit, eta, T, clip="t**0.25")
                 run = walk(p, method(name), h)
                 last = run.averages[-1]
                 above = np.mean(last) + 3 * np.std(last, ddof=1) / np.sqrt(h.seeds)  # pyright: ignore[reportUnknownVariableType]
-                right = theorem_41_clipped(c, alpha0=h.alpha0, eta=eta, T=T)
+                right = theorem_41_clipped(c, h)
                 shares.append(float(above) / right)  # pyright: ignore[reportUnknownArgumentType]
                 n_bound += run.n_clipped
-    c = natural_constants(
-        PROBLEMS["cosine-skewed"], method("acprop-paper"), eps=1, beta1=0.9
-    )
+    c = natural_constants(PROBLEMS["cosine-skewed"], method("acprop-paper"))
     scaled = [
-        theorem_41_clipped(c, alpha0=c.alpha0_limit, eta=0.5, T=T) * T**0.5
+        theorem_41_clipped(c, WalkSettings(c.alpha0_limit, steps=T)) * T**0.5
         for T in (10**2, 10**6)
     ]
     flat = abs(scaled[1] / scaled[0] - 1) < 1e-9

@@ -1,15 +1,15 @@
 """The momentum theorem of Appendix B as printed, as it follows, and its worth."""
 
 import math
-from itertools import product
+from typing import Any
 
 from acprop.lab.bounds import (
     bound,
-    measure,
     momentum_corrected,
     momentum_synchronous,
     momentum_with_ceiling,
     natural_constants,
+    shares,
 )
 from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.claims.momentum_steps import norm_step, sum_step, young_step
@@ -22,6 +22,7 @@ PROOF = "Appendix B, proof of the momentum theorem"
 
 ETAS = (0.501, 0.6, 0.75, 1.0)
 MEMBER = "acprop-before"
+KEPT: dict[str, Any] = {"beta2": 0.99, "amsgrad": True, "seeds": 8}
 
 
 @claim("momentum-theorem-as-printed", "paper", "constant", PLACE)
@@ -61,32 +62,23 @@ def corrected() -> Finding:
     """It is in expectation, for every α0 and with H_T(2η) = Σ t^-2η, for E =
     β1/(1-β1)·d·α0·C_u + (β1/(1-β1) + ½)·L·α0²·C_u²·H_T(2η).
     """
-    shares: list[float] = []
-    for name, p in PROBLEMS.items():
-        for eta in ETAS:
-            for beta1 in (0.0, 0.3, 0.9):
-                limit = natural_constants(
-                    p, method(MEMBER), eps=1.0, beta1=beta1
-                ).alpha0_limit
-                for alpha0 in (limit, 5.0):
-                    r = bound(
-                        name,
-                        "momentum",
-                        alpha0=alpha0,
-                        eta=eta,
-                        steps=100,
-                        beta1=beta1,
-                        beta2=0.99,
-                        seeds=8,
-                    )
-                    above = r.measured.average + 3 * r.measured.error
-                    shares.append(above / r.corrected)
+    member = method(MEMBER)
+    found = shares(
+        momentum_corrected,
+        (
+            (p, member, WalkSettings(alpha0, eta, 100, beta1=beta1, **KEPT))
+            for p in PROBLEMS.values()
+            for eta in ETAS
+            for beta1 in (0.0, 0.3, 0.9)
+            for alpha0 in (natural_constants(p, member, beta1=beta1).alpha0_limit, 5.0)
+        ),
+    )
     return Finding.of(
-        max(shares) <= 1,
-        f"in {len(shares)} settings (mean of 8 seeds plus three standard errors) the "
-        f"average is at most {max(shares):.2f} of the corrected right side, also where "
+        max(found) <= 1,
+        f"in {len(found)} settings (mean of 8 seeds plus three standard errors) the "
+        f"average is at most {max(found):.2f} of the corrected right side, also where "
         f"α0 is above C_l/(L·C_u²): the proof never asks for that",
-        {"settings": len(shares), "worst_share": max(shares)},
+        {"settings": len(found), "worst_share": max(found)},
     )
 
 
@@ -95,22 +87,30 @@ def needs_no_asynchrony() -> Finding:
     """By its detour over A_{t-1} the proof covers synchronous methods with AMSGrad's
     maximum too, with d·α0·C_u more in E.
     """
-    shares: list[float] = []
-    for p in PROBLEMS.values():
-        for name in ("adam", "adabelief"):
-            c = natural_constants(p, method(name), eps=1.0, beta1=0.9)
-            for eta in ETAS:
-                h = WalkSettings(c.alpha0_limit, eta, 100, amsgrad=True, seeds=8)
-                right = momentum_synchronous(
-                    c, alpha0=h.alpha0, eta=eta, T=h.steps, beta1=h.beta1
-                )
-                seen = measure(p, method(name), h)
-                shares.append((seen.average + 3 * seen.error) / right)
+    found = shares(
+        momentum_synchronous,
+        (
+            (
+                p,
+                m,
+                WalkSettings(
+                    natural_constants(p, m).alpha0_limit,
+                    eta,
+                    100,
+                    amsgrad=True,
+                    seeds=8,
+                ),
+            )
+            for p in PROBLEMS.values()
+            for m in map(method, ("adam", "adabelief"))
+            for eta in ETAS
+        ),
+    )
     return Finding.of(
-        max(shares) <= 1,
-        f"in {len(shares)} settings Adam and AdaBelief, both with AMSGrad's maximum, "
-        f"stay within {max(shares):.2f} of a bound of the same order in T",
-        {"settings": len(shares), "worst_share": max(shares)},
+        max(found) <= 1,
+        f"in {len(found)} settings Adam and AdaBelief, both with AMSGrad's maximum, "
+        f"stay within {max(found):.2f} of a bound of the same order in T",
+        {"settings": len(found), "worst_share": max(found)},
     )
 
 
@@ -119,13 +119,11 @@ def slower_than_root() -> Finding:
     """What the momentum theorem's own sum gives is never O(1/√T): T^(η-1) with η > ½,
     log T/√T at η = ½, and nothing at η = 1.
     """
-    p = problem("cosine-noisy")
-    c = natural_constants(p, method(MEMBER), eps=1.0, beta1=0.9)
+    c = natural_constants(problem("cosine-noisy"), method(MEMBER))
 
     def slope(eta: float) -> float:
         a, b = (
-            momentum_corrected(c, alpha0=0.1, eta=eta, T=T, beta1=0.9)
-            for T in (10**4, 10**5)
+            momentum_corrected(c, WalkSettings(0.1, eta, T)) for T in (10**4, 10**5)
         )
         return math.log10(b / a)
 
@@ -145,30 +143,28 @@ def at_root_rate() -> Finding:
     at η = ½: 1/C_l·[(M_f - f*)/α0·T^(η-1) + (b + ½)·L·C_u²·M_g²·α0/(1-η)·T^-η +
     b·d·C_u·M_g²/T], b = β1/(1-β1).
     """
-    shares: list[float] = []
-    for p in PROBLEMS.values():
-        for beta1 in (0.0, 0.9):
-            c = natural_constants(p, method(MEMBER), eps=1.0, beta1=beta1)
-            for alpha0, T in product((c.alpha0_limit, 5.0), (1, 20, 300)):
-                h = WalkSettings(
-                    alpha0, 0.5, T, amsgrad=True, beta1=beta1, beta2=0.99, seeds=8
-                )
-                right = momentum_with_ceiling(
-                    c, alpha0=alpha0, eta=0.5, T=T, beta1=beta1
-                )
-                seen = measure(p, method(MEMBER), h)
-                shares.append((seen.average + 3 * seen.error) / right)
-    c = natural_constants(problem("cosine-noisy"), method(MEMBER), eps=1.0, beta1=0.9)
+    member = method(MEMBER)
+    found = shares(
+        momentum_with_ceiling,
+        (
+            (p, member, WalkSettings(alpha0, 0.5, T, beta1=beta1, **KEPT))
+            for p in PROBLEMS.values()
+            for beta1 in (0.0, 0.9)
+            for alpha0 in (natural_constants(p, member, beta1=beta1).alpha0_limit, 5.0)
+            for T in (1, 20, 300)
+        ),
+    )
+    c = natural_constants(problem("cosine-noisy"), member)
     scaled = [
-        momentum_with_ceiling(c, alpha0=0.1, eta=0.5, T=T, beta1=0.9) * T**0.5
+        momentum_with_ceiling(c, WalkSettings(0.1, steps=T)) * T**0.5
         for T in (10**8, 10**12)
     ]
     flat = abs(scaled[1] / scaled[0] - 1)
     return Finding.of(
-        max(shares) <= 1 and flat < 1e-2,
-        f"in {len(shares)} settings with AMSGrad's maximum, η = ½, T up to 300 (mean "
+        max(found) <= 1 and flat < 1e-2,
+        f"in {len(found)} settings with AMSGrad's maximum, η = ½, T up to 300 (mean "
         f"of 8 seeds plus three standard errors) the average is at most "
-        f"{max(shares):.2f} of the right side; √T times that changes by {flat:.0e} "
+        f"{max(found):.2f} of the right side; √T times that changes by {flat:.0e} "
         "between T = 10⁸ and 10¹²",
-        {"settings": len(shares), "worst_share": max(shares), "change": flat},
+        {"settings": len(found), "worst_share": max(found), "change": flat},
     )

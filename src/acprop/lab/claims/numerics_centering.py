@@ -7,6 +7,7 @@ import numpy as np
 from acprop.lab.bounds import Constants, natural_constants, theorem_41_corrected
 from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.claims.numerics_constants import CONSTANTS, EARLY, LATE, measured
+from acprop.lab.descent import WalkSettings
 from acprop.lab.gaussian import bound_constants, tuned_bound
 from acprop.lab.methods import method
 from acprop.lab.nonconvex import PROBLEMS
@@ -47,12 +48,11 @@ def _increases() -> Finding:
     grid = np.geomspace(0.01, 100, 41)
     steps: list[float] = []
     for T in (1, 100, 10_000):
+        h = WalkSettings(0.1, steps=T)
         bounds = np.array(
             [
                 [
-                    theorem_41_corrected(
-                        replace(problem, C_l=1 / x, C_u=y), alpha0=0.1, eta=0.5, T=T
-                    )
+                    theorem_41_corrected(replace(problem, C_l=1 / x, C_u=y), h)
                     for y in grid
                 ]
                 for x in grid

@@ -9,7 +9,7 @@ from acprop.lab.claims import (
     theorem41,
 )
 from acprop.lab.claims.claim import Finding, claim
-from acprop.lab.descent import walk
+from acprop.lab.descent import WalkSettings, walk
 from acprop.lab.methods import method
 from acprop.lab.nonconvex import problem
 from acprop.lab.rates import ASYNC, SETTINGS, TWINS, local_slopes, student
@@ -33,9 +33,9 @@ def async_rate() -> Finding:
     held = theorem41.corrected()
     scaled: dict[str, list[float]] = {}
     for name in ASYNC:
-        c = natural_constants(problem("cosine-noisy"), method(name), eps=1.0, beta1=0.9)
+        c = natural_constants(problem("cosine-noisy"), method(name))
         scaled[name] = [
-            theorem_41_corrected(c, alpha0=c.alpha0_limit, eta=0.5, T=T) * T**0.5
+            theorem_41_corrected(c, WalkSettings(c.alpha0_limit, steps=T)) * T**0.5
             for T in (10**2, 10**6)
         ]
     change = max(abs(b / a - 1) for a, b in scaled.values())

@@ -1,6 +1,7 @@
 """Theorem 4.1 as printed and as it follows, and the condition it puts on α0."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import zeta  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
@@ -8,13 +9,15 @@ from scipy.special import zeta  # pyright: ignore[reportMissingTypeStubs, report
 from acprop.lab.bounds import (
     Constants,
     bound,
+    measure,
     natural_constants,
     power_sum,
+    shares,
     theorem_41_corrected,
     theorem_41_without_ceiling,
 )
 from acprop.lab.claims.claim import Finding, claim
-from acprop.lab.descent import SECTION_4, WalkSettings, walk
+from acprop.lab.descent import SECTION_4, WalkSettings
 from acprop.lab.methods import method
 from acprop.lab.nonconvex import PROBLEMS, problem
 from acprop.lab.steps import iterate
@@ -53,27 +56,21 @@ def corrected() -> Finding:
     """The expected average is at most 2/C_l·[(M_f - f*)/α0·T^(η-1) +
     L·C_u²·σ²·α0/(2(1-η))·T^-η].
     """
-    shares: list[float] = []
-    for p in PROBLEMS.values():
-        for name in ("acprop-paper", "adashift", "sgd"):
-            c = natural_constants(p, method(name), eps=1.0, beta1=0.9)
-            for eta, T in ((0.5, 1), (0.5, 20), (0.5, 300), (0.75, 300)):
-                r = bound(
-                    p.name,
-                    "4.1",
-                    alpha0=c.alpha0_limit,
-                    eta=eta,
-                    steps=T,
-                    optimizer=name,
-                )
-                above = r.measured.average + 3 * r.measured.error
-                shares.append(above / r.corrected)
-    worst = max(shares)
+    found = shares(
+        theorem_41_corrected,
+        (
+            (p, m, WalkSettings(natural_constants(p, m).alpha0_limit, eta, T))
+            for p in PROBLEMS.values()
+            for m in map(method, ("acprop-paper", "adashift", "sgd"))
+            for eta, T in ((0.5, 1), (0.5, 20), (0.5, 300), (0.75, 300))
+        ),
+    )
+    worst = max(found)
     return Finding.of(
         worst <= 1,
-        f"in {len(shares)} settings (mean of 16 seeds plus three standard errors) the "
+        f"in {len(found)} settings (mean of 16 seeds plus three standard errors) the "
         f"average squared gradient is at most {worst:.2f} of the corrected right side",
-        {"settings": len(shares), "worst_share": worst},
+        {"settings": len(found), "worst_share": worst},
     )
 
 
@@ -85,14 +82,11 @@ def for_every_run() -> Finding:
     g is 0 or twofold, a coin each step: tails for ever has probability 2^-T > 0.
     """
     p, acprop, eps = problem("cosine-dropout"), method("acprop-paper"), 10.0
-    c = natural_constants(p, acprop, eps=eps, beta1=0.9)
-    alpha0 = c.alpha0_limit
-    T = next(
-        T
-        for T in range(1, 10_000)
-        if theorem_41_corrected(c, alpha0=alpha0, eta=0.5, T=T) < 0.9
-    )
-    right = theorem_41_corrected(c, alpha0=alpha0, eta=0.5, T=T)
+    c = natural_constants(p, acprop, eps=eps)
+    h = WalkSettings(c.alpha0_limit, steps=1, eps=eps, seeds=64)
+    while theorem_41_corrected(c, h) >= 0.9:
+        h = replace(h, steps=h.steps + 1)
+    T, right = h.steps, theorem_41_corrected(c, h)
     x, total = np.array(p.x0), 0.0
     for _, after in iterate(
         acprop,
@@ -101,20 +95,18 @@ def for_every_run() -> Finding:
         lambda _, x: 0 * p.gradient(x),
         steps=T,
         x0=x,
-        alpha0=alpha0,
-        eta=0.5,
+        alpha0=h.alpha0,
+        eta=h.eta,
     ):
         total += float(np.sum(p.gradient(x) ** 2))
         x = after
-    mean = walk(p, acprop, WalkSettings(alpha0, steps=T, eps=eps, seeds=64)).averages[
-        -1
-    ]
+    mean = measure(p, acprop, h).average
     return Finding.of(
         total / T <= right,
         f"with g = 0 or 2∇f by a coin, ε = 10, T = {T}: a run of probability 2^-{T} "
         f"has the average {total / T:.2f} above the corrected right side {right:.2f}, "
-        f"which bounds the mean over runs ({np.mean(mean):.2f}), as the proof has it",
-        {"run": total / T, "corrected": right, "mean": float(np.mean(mean)), "T": T},  # pyright: ignore[reportUnknownArgumentType]
+        f"which bounds the mean over runs ({mean:.2f}), as the proof has it",
+        {"run": total / T, "corrected": right, "mean": mean, "T": T},
     )
 
 
@@ -168,7 +160,7 @@ def steps_to_precision() -> Finding:
     c = Constants(0.5, 1.0, L=1.0, M_f=2.0, f_star=0.0, M_g=1.0, sigma=0.5, d=1)
 
     def right(T: int) -> float:
-        return theorem_41_corrected(c, alpha0=0.5, eta=0.5, T=T)
+        return theorem_41_corrected(c, WalkSettings(0.5, steps=T))
 
     needed = [math.ceil((right(1) / delta**2) ** 2) for delta in (0.1, 0.01)]
     enough = all(
@@ -192,26 +184,23 @@ def ceiling_takes_the_logarithm() -> Finding:
     SGD has A_t = 1 and no delay at all, and both bounds.
     """
     p, sgd = problem("cosine-noisy"), method("sgd")
-    c = natural_constants(p, sgd, eps=1.0, beta1=0.9)
+    c = natural_constants(p, sgd)
     f_1 = float(p.f(np.array([p.x0]))[0])
 
     def scaled(T: int) -> tuple[float, float]:
-        a = theorem_41_corrected(c, alpha0=1.0, eta=0.5, T=T)
-        b = theorem_41_without_ceiling(c, alpha0=1.0, eta=0.5, T=T, f_1=f_1)
+        h = WalkSettings(1.0, steps=T)
+        a, b = theorem_41_corrected(c, h), theorem_41_without_ceiling(c, h, f_1)
         return a * math.sqrt(T), b * math.sqrt(T)
 
     def constant_rate(T: int) -> float:
         """√T times the bound without a ceiling, for the constant rate α0/√T."""
-        rate = T**-0.5
-        without = theorem_41_without_ceiling(c, alpha0=rate, eta=0.0, T=T, f_1=f_1)
-        return without * math.sqrt(T)
+        h = WalkSettings(T**-0.5, 0.0, T)
+        return theorem_41_without_ceiling(c, h, f_1) * math.sqrt(T)
 
     (a, b), (a6, b6) = scaled(10**2), scaled(10**6)
     known = constant_rate(10**6)
     growth = (b6 - b) / math.log(10**4)
-    seen = walk(p, sgd, WalkSettings(1.0, steps=1000)).averages[-1].mean() * math.sqrt(
-        1000
-    )
+    seen = measure(p, sgd, WalkSettings(1.0)).average * math.sqrt(1000)
     flat = abs(a6 / a - 1) < 1e-9 and abs(growth / (c.L * c.sigma**2) - 1) < 0.01
     flat = flat and abs(known / constant_rate(10**2) - 1) < 1e-9
     return Finding.of(
@@ -224,7 +213,7 @@ def ceiling_takes_the_logarithm() -> Finding:
             "without": [b, b6],
             "growth": growth,
             "constant rate": known,
-            "measured": float(seen),
+            "measured": seen,
         },
     )
 
@@ -233,13 +222,13 @@ def ceiling_takes_the_logarithm() -> Finding:
 def sum_bound() -> Finding:
     """Σ t^-η ≤ T^(1-η)/(1-η), as ζ(η) + ½·T^-η is not positive."""
     horizons = (1, 2, 3, 10, 1000, 100_000)
-    shares = [
+    parts = [
         power_sum(T, eta) * (1 - eta) / T ** (1 - eta) for eta in ETAS for T in horizons
     ]
     rests = [float(zeta(eta)) + 0.5 for eta in ETAS]
     return Finding.of(
-        max(shares) <= 1 and max(rests) <= 0,
+        max(parts) <= 1 and max(rests) <= 0,
         f"for η from {ETAS[0]} to {ETAS[-1]} and T from 1 to 10⁵ the sum is at most "
-        f"{max(shares):.4f} of T^(1-η)/(1-η), and ζ(η) + ½ is at most {max(rests):.2f}",
-        {"worst_share": max(shares), "worst_rest": max(rests)},
+        f"{max(parts):.4f} of T^(1-η)/(1-η), and ζ(η) + ½ is at most {max(rests):.2f}",
+        {"worst_share": max(parts), "worst_rest": max(rests)},
     )
