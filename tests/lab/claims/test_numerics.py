@@ -271,7 +271,7 @@ def test_where_noise_prevails_the_centered_bound_would_not_be_smaller(monkeypatc
 def test_a_bound_that_falls_with_c_u_would_be_seen(monkeypatch):
     bound = numerics_centering.theorem_41_corrected
     monkeypatch.setattr(
-        numerics_centering, "theorem_41_corrected", lambda c, **kw: -bound(c, **kw)
+        numerics_centering, "theorem_41_corrected", lambda c, h: -bound(c, h)
     )
     assert verify("bound-increases").verdict == "fails"
 
