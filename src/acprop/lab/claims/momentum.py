@@ -12,16 +12,20 @@ from acprop.lab.bounds import (
     shares,
 )
 from acprop.lab.claims.claim import Finding, claim
-from acprop.lab.claims.momentum_steps import norm_step, sum_step, young_step
+from acprop.lab.claims.momentum_steps import (
+    ETAS,
+    MEMBER,
+    PROOF,
+    norm_step,
+    sum_step,
+    young_step,
+)
 from acprop.lab.descent import WalkSettings
 from acprop.lab.methods import method
 from acprop.lab.nonconvex import PROBLEMS, problem
 
 PLACE = "Appendix B, momentum theorem"
-PROOF = "Appendix B, proof of the momentum theorem"
 
-ETAS = (0.501, 0.6, 0.75, 1.0)
-MEMBER = "acprop-before"
 KEPT: dict[str, Any] = {"beta2": 0.99, "amsgrad": True, "seeds": 8}
 
 

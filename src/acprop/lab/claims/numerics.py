@@ -16,7 +16,7 @@ from acprop.lab.steps import feed
 from acprop.reference import Hyper
 from acprop.rule import PAPER, Convention
 
-_NUMERICS = "Appendix C.1, centering does not suffer from numerical issues"
+NUMERICS = "Appendix C.1, centering does not suffer from numerical issues"
 _DENSE = "Appendix A.1, last sentence of the proof of Lemma 3.3"
 
 ACPROP_PAPER = method("acprop-paper")
@@ -38,7 +38,7 @@ def _longest_step(name: str) -> float:
     return float(run.step_sizes.max())
 
 
-@claim("zero-second-moment", "paper", "proof step", _NUMERICS)
+@claim("zero-second-moment", "paper", "proof step", NUMERICS)
 def _only_case() -> Finding:
     """“The only possible case where centering second momentum causes numerical issue”
     is a linear loss whose gradients are observed without noise
@@ -67,7 +67,7 @@ def _only_case() -> Finding:
     )
 
 
-@claim("zero-second-moment-corrected", "ours", "proof step", _NUMERICS)
+@claim("zero-second-moment-corrected", "ours", "proof step", NUMERICS)
 def _zero() -> Finding:
     """Equal gradients give s_t/g² = (1 - β2)·Σ β2^(t-i)·β1^(2i), small for as long as a
     stretch of them is long, and 0 for β1 = 0 only
@@ -116,7 +116,7 @@ def _direction(
     return float(last.d) / 2, float(turned.d) / -2
 
 
-@claim("linear-step-size", "paper", "wording", _NUMERICS)
+@claim("linear-step-size", "paper", "wording", NUMERICS)
 def _one_over_eps() -> Finding:
     """with constant noise-free gradients “ACProp reduces to SGD with stepsize 1/ε”
 

@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from acprop.lab.absolute import X0, Descent, descend, largest_step
 from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.numerics import NUMERICS
 from acprop.rule import CONVENTIONS, GUARDED
-
-_NUMERICS = "Appendix C.1, centering does not suffer from numerical issues"
 
 
 @cache
@@ -17,7 +16,7 @@ def _descent(name: str, convention: str) -> Descent:
     return descend(name, convention=CONVENTIONS[convention])
 
 
-@claim("absolute-no-extreme-step", "paper", "central", _NUMERICS)
+@claim("absolute-no-extreme-step", "paper", "central", NUMERICS)
 def _no_extreme_step() -> Finding:
     """on |x| from 100 ACProp and AdaBelief do “not take any extremely large stepsizes”,
     at lr = 0.01 or 0.00001
@@ -37,7 +36,7 @@ def _no_extreme_step() -> Finding:
     )
 
 
-@claim("absolute-small-betas", "ours", "constant", _NUMERICS)
+@claim("absolute-small-betas", "ours", "constant", NUMERICS)
 def _small_betas() -> Finding:
     """That rests on β2 = 0.999: small betas break it, and a bound on the step restores
     it
@@ -56,7 +55,7 @@ def _small_betas() -> Finding:
     )
 
 
-@claim("absolute-large-initial-steps", "paper", "proof step", _NUMERICS)
+@claim("absolute-large-initial-steps", "paper", "proof step", NUMERICS)
 def _large_at_the_start() -> Finding:
     """“ACProp and AdaBelief take a large step at the initial phase, because a constant
     gradient is observed”: before x crosses 0
@@ -82,7 +81,7 @@ def _large_at_the_start() -> Finding:
     )
 
 
-@claim("absolute-longest-step", "ours", "constant", _NUMERICS)
+@claim("absolute-longest-step", "ours", "constant", NUMERICS)
 def _large_at_the_valley() -> Finding:
     """Steps grow until the valley; the longest is x_0·(1 - √β2), for every small lr"""
     run = descend("acprop-paper", learning_rates=(3e-6, 1e-5))
@@ -97,7 +96,7 @@ def _large_at_the_valley() -> Finding:
     )
 
 
-@claim("absolute-steps-decrease", "paper", "central", _NUMERICS)
+@claim("absolute-steps-decrease", "paper", "central", NUMERICS)
 def _steps_decrease() -> Finding:
     """ACProp and AdaBelief decrease their steps by themselves near the optimum"""
     shares: list[float] = []
@@ -129,7 +128,7 @@ def _longest(name: str, beta1: float, beta2: float) -> float:
     return float(run.step_sizes.max())
 
 
-@claim("never-if-not-piecewise-linear", "paper", "proof step", _NUMERICS)
+@claim("never-if-not-piecewise-linear", "paper", "proof step", NUMERICS)
 def _smooth() -> Finding:
     """“If the function is not piecewise linear, or the gradient does not remain
     constant within any connected set …, the numerical issue will never happen”
@@ -148,7 +147,7 @@ def _smooth() -> Finding:
     )
 
 
-@claim("never-if-not-piecewise-linear-corrected", "ours", "proof step", _NUMERICS)
+@claim("never-if-not-piecewise-linear-corrected", "ours", "proof step", NUMERICS)
 def _smooth_corrected() -> Finding:
     """A gradient that is nowhere constant does not protect: one that changes little for
     longer than s remembers makes a step as long as the way to the valley
