@@ -6,6 +6,7 @@ import numpy as np
 
 from acprop.lab.bounds import natural_constants
 from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.numerics_constants import CONSTANTS
 from acprop.lab.descent import SECTION_4, WalkSettings, walk
 from acprop.lab.methods import advance, method
 from acprop.lab.nonconvex import PROBLEMS
@@ -15,7 +16,6 @@ from acprop.reference import Hyper
 
 SECTION = "Section 4"
 NATURAL = "Section 4, after Theorem 4.1"
-REGRET = "Section 4, constants in the upper bound of regret"
 
 
 def _curvature(name: str) -> float:
@@ -146,7 +146,7 @@ def _gain_cap(beta1: float, beta2: float) -> float:
     return 1 / math.sqrt(float(np.max(s)))
 
 
-@claim("centering-gain-is-capped", "ours", "constant", REGRET)
+@claim("centering-gain-is-capped", "ours", "constant", CONSTANTS)
 def centering_gain_is_capped() -> Finding:
     """Between the bounds K_u over all steps the factor is at most 1/√max_t
     (1-β2)·β1²·(β2^t - β1^2t)/(β2 - β1²), however large μ/σ is.

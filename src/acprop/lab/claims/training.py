@@ -18,6 +18,8 @@ from statistics import mean, stdev
 from typing import Any
 
 from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.numerics import NUMERICS
+from acprop.lab.claims.numerics_constants import CONSTANTS
 
 _MNIST = "Section 4, empirical validations on MNIST"
 _VGG = "Appendix C.2, robustness to β1 and β2"
@@ -119,12 +121,7 @@ def centered_is_faster() -> Finding:
     )
 
 
-@claim(
-    "small-s-in-practice",
-    "paper",
-    "proof step",
-    "Appendix C.1, centering does not suffer from numerical issues",
-)
+@claim("small-s-in-practice", "paper", "proof step", NUMERICS)
 def small_s() -> Finding:
     """“In practice, especially in deep learning, the gradient suffers from large noise,
     hence s_t does not take extremely small values”
@@ -171,12 +168,7 @@ def ratio_decays() -> Finding:
     )
 
 
-@claim(
-    "mnist-noise-from-the-start",
-    "ours",
-    "constant",
-    "Section 4, constants in the upper bound of regret",
-)
+@claim("mnist-noise-from-the-start", "ours", "constant", CONSTANTS)
 def noise_from_the_start() -> Finding:
     """On MNIST |μ| ≫ σ is not seen: from the first epoch on s/v is that of pure noise,
     2β1²/(1 + β1)
