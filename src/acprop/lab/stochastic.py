@@ -21,7 +21,7 @@ from acprop.lab.methods import Method, advance, method
 from acprop.lab.steps import feed, iterate
 from acprop.records import Curves, Line
 from acprop.reference import Hyper, State
-from acprop.rule import PAPER, Convention
+from acprop.rule import PAPER
 
 LO, HI, X0, X_STAR = -1.0, 1.0, 0.0, -1.0
 
@@ -71,19 +71,17 @@ class Trial:
     """What is tried: every β2 and every initial learning rate, each with every seed.
 
     eta: the learning rate of step t is alpha0·t^-eta.
-    eps: None takes the convention's own.
+    eps: None is that of Algorithm 2.
     """
 
     beta1: float = 0.9
     beta2: tuple[float, ...] = (0.999,)
     alpha0: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
     seeds: int = 16
-    convention: Convention = PAPER
     eps: float | None = None
     steps: int = 10_000
     tail: int = 1_000
     eta: float = 0.5
-    seed: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.tail <= self.steps:
@@ -122,7 +120,7 @@ def _run(
     gradients = _gradients(problem, trial)
     moves = iterate(
         method,
-        trial.convention,
+        PAPER,
         trial.hyper,
         lambda _t, _x: next(gradients),
         steps=trial.steps,
@@ -137,7 +135,7 @@ def _run(
 
 def _gradients(problem: Stochastic, trial: Trial) -> Iterator[Floats]:
     """One for each step and seed, the same for every method and β2."""
-    rng = np.random.default_rng(trial.seed)
+    rng = np.random.default_rng(0)
     for _ in range(trial.steps):
         yield problem.draw(rng, (1, trial.seeds))
 
@@ -158,20 +156,18 @@ def expected_move(
     total: Any = 0.0
     for g, chance in problem.outcomes:
         gradient = np.full_like(state.s, g)
-        _, d = advance(method(name), trial.convention, state, gradient, trial.hyper)
+        _, d = advance(method(name), PAPER, state, gradient, trial.hyper)
         move = -alpha * d if x is None else np.clip(x - alpha * d, LO, HI) - x
         total = total + chance * move
     return total
 
 
-def states(
-    problem: Stochastic, trial: Trial, name: str = "acprop-paper"
-) -> Iterator[State]:
+def states(problem: Stochastic, trial: Trial) -> Iterator[State]:
     """The states of a run, one after each step, with lanes [beta2, seed]."""
     gradients = (
         g + np.zeros((len(trial.beta2), 1)) for g in _gradients(problem, trial)
     )
-    steps = feed(method(name), trial.convention, trial.hyper, gradients)
+    steps = feed(method("acprop-paper"), PAPER, trial.hyper, gradients)
     return (step.after for step in steps)
 
 
@@ -190,7 +186,7 @@ def drift(problem: Stochastic, trial: Trial, name: str) -> Drift:
     """Average -d_t over the last trial.tail steps, independently for each seed."""
     total: Any = 0.0
     gradients = _gradients(problem, trial)
-    for step in feed(method(name), trial.convention, trial.hyper, gradients):
+    for step in feed(method(name), PAPER, trial.hyper, gradients):
         if step.t > trial.steps - trial.tail:
             total = total - step.d
     mean = total / trial.tail
@@ -269,7 +265,7 @@ def _about(problem: Stochastic, trial: Trial) -> dict[str, Any]:
         "period": problem.period,
         "delta": problem.delta,
         "beta1": trial.beta1,
-        "convention": trial.convention.name,
+        "convention": PAPER.name,
         "steps": trial.steps,
         "seeds": trial.seeds,
     }

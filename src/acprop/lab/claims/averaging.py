@@ -28,7 +28,7 @@ HORIZONS = (4000, 16_000)
 
 
 def default() -> Method:
-    """What `acprop.ACProp` is unless it is told otherwise."""
+    """What `acprop.ACProp` is by default."""
     return Method("acprop", choose(GUARDED))
 
 

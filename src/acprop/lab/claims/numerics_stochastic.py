@@ -17,6 +17,7 @@ from acprop.lab.stochastic import (
     states,
     trajectories,
 )
+from acprop.rule import PAPER
 
 _LEMMA_ADAM = "Appendix A, lemma on Adam with stochastic gradients"
 _LEMMA_ACPROP = "Appendix A, lemma on ACProp with stochastic gradients"
@@ -181,7 +182,7 @@ def _drift_is_not_enough() -> Finding:
     for beta1, beta2 in _BETAS:
         problem, trial = Stochastic(7, 0.5), _short(beta1, beta2, 200)
         for state in states(problem, trial):
-            den = np.sqrt(state.s + trial.convention.eps)
+            den = np.sqrt(state.s + PAPER.eps)
             drifts = expected_move(problem, trial, state, 0.1) * den
             off = max(off, float(np.max(np.abs(drifts / (-0.1 * 0.5) - 1))))
             leap = expected_move(problem, trial, state, 2 * float(den.max()), x=0.3)
@@ -225,7 +226,7 @@ def _largest_s() -> tuple[float, float]:
         for g in [-1.0] * 400 + [float(P)]:
             gradient = np.full_like(state.s, g)
             state, _ = advance(
-                method("acprop-paper"), trial.convention, state, gradient, trial.hyper
+                method("acprop-paper"), PAPER, state, gradient, trial.hyper
             )
         top = max(float(one.s.max()) for one in (*seen, state)) / (P + 1) ** 2
         loose, sharp = max(loose, top), max(sharp, top / beta1**2)
