@@ -89,7 +89,7 @@ class RayEngine:
 def _join(ray: Any, address: str | None) -> None:
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     address = address or os.environ.get("RAY_ADDRESS") or _found()
-    if address is None:
+    if address in (None, "local"):  # Ray's own word for a new one
         _start(ray, quiet)
         return
     refused: type[Exception] = ray.exceptions.AuthenticationError
