@@ -13,7 +13,6 @@ cancels. Neither says that its left side is an expectation.
 """
 
 import math
-from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -200,18 +199,6 @@ def measure(
     return Measured(float(np.mean(last)), error, run.A_min, run.A_max)
 
 
-def shares(
-    bound: Callable[[Constants, WalkSettings], float],
-    runs: Iterable[tuple[NonConvex, Method, WalkSettings]],
-) -> list[float]:
-    """What each run measures, plus three standard errors, over the bound on it."""
-    found: list[float] = []
-    for p, optimizer, h in runs:
-        c = natural_constants(p, optimizer, eps=h.eps, beta1=h.beta1)
-        found.append(measure(p, optimizer, h).above / bound(c, h))
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class BoundReport:
     """One theorem, one problem, one setting: what it promises and what happened.
@@ -269,7 +256,10 @@ def bound(
     """
     p = problem(problem_name)
     chosen = _subject(theorem, optimizer)
-    _check_eta(theorem, eta)
+    if theorem == "4.1" and not 0.5 <= eta < 1:
+        raise ValueError(f"eta must be in [0.5, 1) for theorem 4.1, got {eta}")
+    if theorem == "momentum" and not 0.5 < eta <= 1:
+        raise ValueError(f"eta must be in (0.5, 1] for theorem momentum, got {eta}")
     momentum = theorem == "momentum"
     h = WalkSettings(
         alpha0, eta, steps, eps, beta1, beta2, amsgrad=momentum, seeds=seeds
@@ -308,10 +298,3 @@ def _subject(theorem: str, optimizer: str | None) -> Method:
             f"got {optimizer}; the theorem does not speak about others"
         )
     return method(optimizer or allowed[0])
-
-
-def _check_eta(theorem: str, eta: float) -> None:
-    if theorem == "4.1" and not 0.5 <= eta < 1:
-        raise ValueError(f"eta must be in [0.5, 1) for theorem 4.1, got {eta}")
-    if theorem == "momentum" and not 0.5 < eta <= 1:
-        raise ValueError(f"eta must be in (0.5, 1] for theorem momentum, got {eta}")

@@ -171,8 +171,7 @@ def states(problem: Stochastic, trial: Trial) -> Iterator[State]:
     return (step.after for step in steps)
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(NamedTuple):
     """Per β2: the mean of -d_t once m and s are stationary, and its standard error.
 
     As α_t → 0 this alone says where x goes: if negative to x*, else to the other end.
@@ -208,10 +207,8 @@ def averaged_bound(
     sum1 = alpha0 * 2 * (np.sqrt(steps + 1) - 1)
     sum2 = alpha0**2 * (1 + np.log(steps))
     den = np.sqrt(beta1**2 * (problem.period + 1) ** 2 + eps)
-    start = (X0 - X_STAR) ** 2
-    return float(
-        (start + problem.second_moment / eps * sum2) * den / (2 * problem.delta * sum1)
-    )
+    top = (X0 - X_STAR) ** 2 + problem.second_moment / eps * sum2
+    return float(top * den / (2 * problem.delta * sum1))
 
 
 class Decay(NamedTuple):
@@ -254,10 +251,7 @@ BETA2 = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.997, 0.999)
 
 def records() -> list[Curves]:
     """Trajectories where Adam fails, and how far from x* the best α0 ends, by β2."""
-    return [
-        _trajectories(Stochastic(50, 1.0)),
-        _by_beta2(Stochastic(50, 1.0)),
-    ]
+    return [_trajectories(Stochastic(50, 1.0)), _by_beta2(Stochastic(50, 1.0))]
 
 
 def _about(problem: Stochastic, trial: Trial) -> dict[str, Any]:
@@ -276,8 +270,7 @@ def _trajectories(problem: Stochastic) -> Curves:
     lines: list[Line] = []
     for name in OPTIMIZERS:
         t, x = trajectories(problem, trial, name, every=20)
-        mean = x.mean(axis=-1)[:, 0, 0]
-        lines.append(line(name, t, mean))
+        lines.append(line(name, t, x.mean(axis=-1)[:, 0, 0]))
     return Curves(
         "stochastic",
         f"x, mean of {trial.seeds} runs, P = {problem.period}, β2 = 0.9",
@@ -295,8 +288,7 @@ def _by_beta2(problem: Stochastic) -> Curves:
         for beta1 in (0.1, 0.9):
             table = distances(problem, replace(trial, beta1=beta1), name)
             best = table.mean(axis=-1).min(axis=0)
-            label = f"{name}, β1 = {beta1}"
-            lines.append(line(label, BETA2, best))
+            lines.append(line(f"{name}, β1 = {beta1}", BETA2, best))
     return Curves(
         "stochastic",
         f"distance of the last {trial.tail} steps, best α0, P = {problem.period}",

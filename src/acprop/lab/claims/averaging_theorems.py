@@ -15,9 +15,10 @@ from acprop.lab.averaging_bounds import (
     mean_age,
     second_moment_limit,
 )
-from acprop.lab.bounds import measure, natural_constants, shares
+from acprop.lab.bounds import measure, natural_constants
 from acprop.lab.claims.averaging import default
 from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.theorem41 import shares
 from acprop.lab.descent import WalkSettings
 from acprop.lab.methods import METHODS, Method, advance
 from acprop.lab.nonconvex import PROBLEMS

@@ -9,7 +9,6 @@ from acprop.lab.bounds import (
     momentum_synchronous,
     momentum_with_ceiling,
     natural_constants,
-    shares,
 )
 from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.claims.momentum_steps import (
@@ -20,6 +19,7 @@ from acprop.lab.claims.momentum_steps import (
     sum_step,
     young_step,
 )
+from acprop.lab.claims.theorem41 import shares
 from acprop.lab.descent import WalkSettings
 from acprop.lab.methods import method
 from acprop.lab.nonconvex import PROBLEMS, problem

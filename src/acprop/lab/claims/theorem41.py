@@ -1,6 +1,7 @@
 """Theorem 4.1 as printed and as it follows, and the condition it puts on α0."""
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -12,14 +13,13 @@ from acprop.lab.bounds import (
     measure,
     natural_constants,
     power_sum,
-    shares,
     theorem_41_corrected,
     theorem_41_without_ceiling,
 )
 from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.descent import SECTION_4, WalkSettings
-from acprop.lab.methods import method
-from acprop.lab.nonconvex import PROBLEMS, problem
+from acprop.lab.methods import Method, method
+from acprop.lab.nonconvex import PROBLEMS, NonConvex, problem
 from acprop.lab.steps import iterate
 from acprop.reference import Hyper
 
@@ -49,6 +49,18 @@ def as_printed() -> Finding:
             "corrected": r.corrected,
         },
     )
+
+
+def shares(
+    right_side: Callable[[Constants, WalkSettings], float],
+    runs: Iterable[tuple[NonConvex, Method, WalkSettings]],
+) -> list[float]:
+    """What each run measures, plus three standard errors, over the bound on it."""
+    found: list[float] = []
+    for p, optimizer, h in runs:
+        c = natural_constants(p, optimizer, eps=h.eps, beta1=h.beta1)
+        found.append(measure(p, optimizer, h).above / right_side(c, h))
+    return found
 
 
 @claim("theorem-4.1-corrected", "ours", "central", PLACE)
