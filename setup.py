@@ -7,7 +7,6 @@ it is tagged py3-none-<platform>. Without a C compiler the install goes on witho
 
 import hashlib
 import os
-import sys
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -15,7 +14,6 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
 HERE = "src/acprop/native"
-SUFFIX = ".dll" if sys.platform == "win32" else ".so"
 
 
 class BuildLibrary(build_ext):
@@ -31,7 +29,7 @@ class BuildLibrary(build_ext):
                 library.with_suffix(".sha256").write_text(found, "ascii")
 
     def get_ext_filename(self, fullname: str) -> str:
-        return os.path.join(*fullname.split(".")) + SUFFIX
+        return os.path.join(*fullname.split(".")) + ".so"
 
     def get_export_symbols(self, ext: Extension) -> list[str]:
         return ext.export_symbols
@@ -62,7 +60,7 @@ native = Extension(
         *os.environ.get("ACPROP_CFLAGS", "").split(),
     ],
     extra_link_args=os.environ.get("ACPROP_CFLAGS", "").split(),
-    libraries=[] if sys.platform == "win32" else ["m"],
+    libraries=["m"],
     optional=True,
 )
 

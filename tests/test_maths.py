@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import brentq
 
 import acprop
 from acprop import records
@@ -233,16 +232,11 @@ def _():
     \sum_iw_i\,(x_i-y_i)^2""",
 )
 def _():
-    """On a circle, as a function of the angle."""
+    """In a square, over a grid that has its corners."""
     y, w = np.array([2.0, -1.5]), np.array([0.3, 2.0])
-
-    def slope(angle):
-        x, turn = np.array([np.cos(angle), np.sin(angle)]), [-np.sin(angle)]
-        return np.sum(w * (x - y) * [*turn, np.cos(angle)])
-
-    angle = brentq(slope, -np.pi / 2, 0.0, xtol=1e-15)
-    seen = acprop.Ball(1.0).project(torch.tensor(y), torch.tensor(w)).numpy()
-    return [np.cos(angle), np.sin(angle)], seen
+    x = np.stack(np.meshgrid(*[np.linspace(-1, 1, 101)] * 2), axis=-1).reshape(-1, 2)
+    nearest = x[np.argmin(np.sum(w * (x - y) ** 2, axis=-1))]
+    return nearest, acprop.Box(-1.0, 1.0).project(torch.tensor(y)).numpy()
 
 
 def guarded():

@@ -29,7 +29,7 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
     [
         ("acprop.__all__, dir(acprop)", {"torch", "numpy", "acprop.rule"}),
         ("acprop.GUARDED, acprop.Rule", {"torch", "numpy"}),
-        ("acprop.ACProp, acprop.Ball", {"jax", "scipy", "acprop.reference"}),
+        ("acprop.ACProp, acprop.Box", {"jax", "scipy", "acprop.reference"}),
     ],
 )
 def test_only_what_is_used_is_loaded(use, absent):

@@ -81,7 +81,7 @@ SDPROP = RMSPROP_CENTERED
 ADAM = Rule(average="before", center=None, delay=0)
 ADABELIEF = Rule(average="before", center="m", delay=0)
 ADASHIFT = Rule(average=None, center=None, delay=1)
-# What `acprop.ACProp` is unless it is told otherwise.
+# What `acprop.ACProp` is by default.
 ACPROP = Rule(average="after", center="average", delay=1, nesterov=True)
 ACPROP_PAPER = Rule(average=None, center="m", delay=1)  # Algorithm 2
 ACPROP_BEFORE = Rule(average="before", center="m", delay=1)  # the appendix's theorem
@@ -105,8 +105,8 @@ class Convention:
     clip             the default bound on |numerator / denominator|; where there is one,
                      0/0 = 0
     average, center, nesterov
-                     what `ACProp` averages, is centered on and looks ahead to unless
-                     it is told; see `Rule`
+                     what `ACProp` averages, is centered on and looks ahead to by
+                     default; see `Rule`
     """
 
     name: str
@@ -134,10 +134,10 @@ class Convention:
         Rule(self.average, self.center, 1, self.nesterov)
 
 
-def check_clip(argument: str, value: object) -> None:
+def check_clip(argument: str, value: Any) -> Clip:
     """Refuse what is no `Clip`."""
     if value is None or value == "t**0.25":
-        return
+        return value
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise TypeError(
             f'{argument} must be None, "t**0.25" or a number, got {value!r}'
@@ -146,6 +146,7 @@ def check_clip(argument: str, value: object) -> None:
         raise ValueError(
             f"{argument} must be above 0, got {value}; None switches it off"
         )
+    return value
 
 
 def check_bounded(rule: Rule, convention: Convention, eps: float, clip: object) -> None:
@@ -253,7 +254,7 @@ def choose(
     delay: int = 1,
     reduction: Literal["max", "mean"] | None = None,
 ) -> Rule:
-    """The rule that options ask for; "convention" leaves one to the convention.
+    """The rule that options make up; "convention" leaves one to the convention.
 
     Its look ahead and its center belong to its own average: another average has no look
     ahead, and the paper's center.

@@ -187,10 +187,9 @@ def _(_: Path) -> dict[str, Any]:
 REDUCTIONS: dict[str, Any] = {
     f"{name}, foreach={foreach}": {**options, "foreach": foreach}
     for name, options in {
-        "ball": {"constraint": acprop.Ball(0.3)},
         "max": {"reduction": "max"},
         "mean": {"reduction": "mean"},
-        "max and ball": {"reduction": "max", "constraint": acprop.Ball(0.3)},
+        "max and box": {"reduction": "max", "constraint": acprop.Box(-0.3, 0.3)},
     }.items()
     for foreach in (False, True)
 }

@@ -95,7 +95,7 @@ def test_large_shards_are_cut_up_without_a_collective(report, options):
 
 
 @each("foreach", [False, True])
-@each("what", ["ball", "max", "mean", "max and ball"])
+@each("what", ["max", "mean", "max and box"])
 def test_a_rank_without_a_share_takes_part_in_what_needs_the_whole(
     report, what, foreach
 ):

@@ -126,7 +126,7 @@ enum { MOST_TENSORS = 12, COLUMNS = 7 };
 enum { PARAM, GRAD, EXP_AVG, EXP_AVG_SQ, TOP, LOST, MOMENTUM };
 
 typedef struct {
-    acprop_settings h;
+    acprop_step_options h;
     uint64_t seed;
     const int64_t *numel;
     int n, compensated;
@@ -301,7 +301,7 @@ static const int64_t N_COMBINATIONS = 4 * 2 * 4 * 3 * 2 * 3 * 3 * 3 * 3 * 2;
 static example combination(int64_t code) {
     example e = {.seed = (uint64_t)code * 7919 + 1};
     random_state = e.seed;
-    acprop_settings *h = &e.h;
+    acprop_step_options *h = &e.h;
     h->dtype = digit(&code, 4);
     h->delay = digit(&code, 2);
     int center = digit(&code, 4);
@@ -329,7 +329,7 @@ static example combination(int64_t code) {
 }
 
 /* `Rule` refuses the others. */
-static int is_a_rule(const acprop_settings *h) {
+static int is_a_rule(const acprop_step_options *h) {
     if (h->nesterov && h->average == ACPROP_NO_AVERAGE) return 0;
     return h->center != ACPROP_ON_AVERAGE ||
            (h->average == ACPROP_AFTER && h->delay == 1);

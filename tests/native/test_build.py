@@ -1,6 +1,6 @@
 """The C library as compilers see it: built in several ways, and not built at all.
 
-`sanitize.c` beside this file calls the library without Python; what it checks is said
+`sanitize.c` beside this file calls the library without Python; what it checks is stated
 there. The tests below build it with other flags and for other machines.
 """
 
@@ -47,7 +47,7 @@ X86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="flags are of x8
 
 
 def run(*command: str, **environment: str) -> str:
-    """What it printed; if it failed, everything it said is the message."""
+    """What it printed; if it failed, everything it wrote is the message."""
     done = subprocess.run(
         command, capture_output=True, text=True, env=os.environ | environment
     )
@@ -135,14 +135,14 @@ def moves():
         optimizer.step()
     return bool((param < 1).all())
 
-said, moved = [], []
+warned, moved = [], []
 for _ in range(2):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         moved.append(moves())
-    said.append([(w.category.__name__, str(w.message)) for w in caught])
+    warned.append([(w.category.__name__, str(w.message)) for w in caught])
 loaded = native.load() is not None
-print(json.dumps(dict(file=acprop.__file__, said=said, moved=moved, loaded=loaded)))
+print(json.dumps(dict(file=acprop.__file__, warned=warned, moved=moved, loaded=loaded)))
 """
 
 
@@ -172,8 +172,8 @@ def libraries(folder: Path) -> list[str]:
 
 def take_steps(folder: Path, **environment: str) -> dict:
     """Three steps of each of two optimizers, with the package in `folder`."""
-    told = run(sys.executable, "-c", STEPS, PYTHONPATH=str(folder), **environment)
-    result = json.loads(told)
+    printed = run(sys.executable, "-c", STEPS, PYTHONPATH=str(folder), **environment)
+    result = json.loads(printed)
     assert Path(result["file"]).is_relative_to(folder)
     assert result["moved"] == [True, True]
     return result
@@ -191,7 +191,7 @@ def test_without_a_compiler_the_install_goes_on(without_compiler):
 
 def test_without_the_library_the_user_is_told_once_why_and_what_to_do(without_compiler):
     result = take_steps(without_compiler, ACPROP_NATIVE="1")
-    [[(category, message)], second] = result["said"]
+    [[(category, message)], second] = result["warned"]
     assert category == "RuntimeWarning"
     assert "was not built" in message
     assert "install a C compiler" in message
@@ -201,7 +201,7 @@ def test_without_the_library_the_user_is_told_once_why_and_what_to_do(without_co
 
 def test_who_switches_the_library_off_is_told_nothing(without_compiler):
     result = take_steps(without_compiler, ACPROP_NATIVE="0")
-    assert result["said"] == [[], []]
+    assert result["warned"] == [[], []]
     assert not result["loaded"]
 
 
@@ -214,5 +214,5 @@ def test_one_wheel_serves_every_python_and_brings_the_library(tmp_path):
     folder = unpack(wheel)
     assert libraries(folder) == ["_native.sha256", "_native.so"]
     result = take_steps(folder, ACPROP_NATIVE="1")
-    assert result["said"] == [[], []]
+    assert result["warned"] == [[], []]
     assert result["loaded"]

@@ -1,4 +1,4 @@
-"""A library that is there and cannot be used: the reason is told, nothing crashes."""
+"""A library that is there and cannot be used: the reason is given, nothing crashes."""
 
 import hashlib
 import shutil
@@ -60,8 +60,8 @@ def test_a_library_that_is_cut_short_or_has_no_hash_is_not_loaded(tmp_path):
     whole = library.read_bytes()
     for size in (len(whole) // 6, len(whole) - 1):
         library.write_bytes(whole[:size])
-        code, said = load()
-        assert (code, said.startswith(refused)) == (0, True)
+        code, reason = load()
+        assert (code, reason.startswith(refused)) == (0, True)
 
 
 @needs_native

@@ -289,6 +289,6 @@ def test_float32_stays_close_to_float64():
 def test_a_group_of_options_is_known_to_torch_by_the_same_names():
     """So that a golden case means the same in both."""
     param = torch.ones(1, requires_grad=True)
-    [group] = FamilyOptimizer([param], {}).param_groups
+    [group] = FamilyOptimizer([param]).param_groups
     for case in FAMILY["cases"]:
         assert case["settings"].keys() | case["rule"].keys() <= group.keys()

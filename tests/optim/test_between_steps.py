@@ -64,6 +64,34 @@ def test_only_the_parameters_that_are_in_the_groups_now_move(change):
     torch.testing.assert_close(*results)
 
 
+def count_calls(monkeypatch, name: str) -> list[None]:
+    """An entry for each call of a method of ours."""
+    calls, method = [], getattr(acprop.ACProp, name)
+    monkeypatch.setattr(
+        acprop.ACProp, name, lambda *args: calls.append(None) or method(*args)
+    )
+    return calls
+
+
+@pytest.mark.parametrize("options", [{}, {"foreach": True}, {"small_state": True}])
+def test_the_first_step_numbers_the_parameters_once(options, monkeypatch):
+    """It went through all parameters for each of them."""
+    calls = count_calls(monkeypatch, "_numbers")
+    walk(acprop.ACProp([leaf(torch.ones(2, 64)) for _ in range(9)], **options), 3)
+    assert len(calls) == 1
+
+
+def test_released_gradients_have_the_options_checked_once(monkeypatch):
+    params = [leaf(torch.ones(3)) for _ in range(9)]
+    opt = acprop.ACProp(params)
+    acprop.release_gradients(opt)
+    calls = count_calls(monkeypatch, "_options_of")
+    for _ in range(3):
+        sum(param.sum() for param in params).backward()
+        opt.step()
+    assert len(calls) == 1
+
+
 # 2. Gradients without memory
 
 

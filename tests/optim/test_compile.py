@@ -62,7 +62,7 @@ def run_both(lr_kind, backend, **options):
         ("tensor", {"average": None}),
         ("tensor", {"convention": "guarded", "amsgrad": True, "clip": "t**0.25"}),
         ("tensor", {"convention": "guarded", "delay": 3}),
-        ("tensor", {"constraint": acprop.Ball(0.5)}),
+        ("tensor", {"constraint": acprop.Box(-0.5, 0.5)}),
         ("float", {"foreach": True, "weight_decay": 0.1}),
         ("tensor", {"foreach": True, "convention": "optax"}),
         ("tensor", {"capturable": True}),

@@ -73,7 +73,7 @@ def assert_golden(ours, golden, dtype: torch.dtype) -> None:
 def check_case(case: dict, dtype: torch.dtype, **options) -> None:
     param = torch.tensor(case["x0"], dtype=dtype, requires_grad=True)
     options = PLAIN | case["rule"] | case["settings"] | options
-    opt = FamilyOptimizer([param], options | {"convention": case["convention"]})
+    opt = FamilyOptimizer([param], convention=case["convention"], **options)
     path = follow(opt, param, FAMILY["gradients"][case["grads"]])
     assert_golden(path, case["x"], dtype)
     state = opt.state[param]
@@ -229,5 +229,5 @@ def test_a_named_class_is_its_group_and_nothing_more(cls, foreach):
     opt = cls([param], foreach=foreach)
     group = {k: v for k, v in opt.param_groups[0].items() if k != "params"}
     assert any(case["rule"].items() <= group.items() for case in FAMILY["cases"])
-    base = FamilyOptimizer([copy], group)
+    base = FamilyOptimizer([copy], **group)
     assert np.array_equal(follow(opt, param, grads), follow(base, copy, grads))

@@ -64,7 +64,7 @@ def watch_kernels(monkeypatch) -> list[str]:
         kernel = getattr(dispatch, name)
         monkeypatch.setattr(kernel, "update", lambda *_, name=name: used.append(name))
     monkeypatch.setattr(
-        dispatch.native.GroupPlan, "run", lambda *_: used.append("native")
+        dispatch.native.PreparedCall, "run", lambda *_: used.append("native")
     )
     return used
 

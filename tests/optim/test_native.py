@@ -410,7 +410,7 @@ def test_every_group_keeps_its_own_plan_when_one_is_made_anew():
     ("options", "reason"),
     [
         ({"delay": 2}, "its delay is 0 or 1, got 2"),
-        ({"constraint": acprop.Ball(1.0)}, "it has no constraint, got Ball"),
+        ({"constraint": acprop.Box(0, 1)}, "it has no constraint, got Box"),
         ({"differentiable": True}, "it can be neither captured nor differentiated"),
         ({"capturable": True}, "it can be neither captured nor differentiated"),
     ],

@@ -150,8 +150,20 @@ BAD = [
         "constraint",
         "box",
         TypeError,
-        "constraint must be None, a Box or a Ball, got 'box'; "
+        "constraint must be None or a Box, got 'box'; "
         "for example acprop.Box(-1.0, 1.0)",
+    ),
+    (
+        "constraint",
+        {"kind": "bx"},
+        ValueError,
+        "constraint must be of kind 'box', got 'bx'",
+    ),
+    (
+        "constraint",
+        {"kind": "box", "lo": 1.0, "hi": 0.0},
+        ValueError,
+        "lo must be at most hi, got 1.0 and 0.0",
     ),
     (
         "stochastic_rounding",
@@ -237,6 +249,11 @@ def test_a_bad_option_of_a_group_is_refused_and_changes_nothing(
     assert str(caught.value) == message
     assert (opt.state_dict()["param_groups"], opt.defaults) == before
     torch.testing.assert_close(opt.state_dict()["state"], state, rtol=0, atol=0)
+
+
+def test_a_bad_alpha_of_a_group_is_refused():
+    with pytest.raises(ValueError, match=r"^alpha must be in \[0, 1\), got 1.0$"):
+        acprop.RMSprop([{"params": [a_param()], "alpha": 1.0}])
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=label)
@@ -351,7 +368,7 @@ def test_a_bad_group_is_refused_as_by_torch(make, error, message):
         ("convention", acprop.PAPER),
         ("foreach", False),
         ("fused", False),
-        ("constraint", acprop.Ball(1)),
+        ("constraint", acprop.Box(1, 1)),
     ],
     ids=str,
 )

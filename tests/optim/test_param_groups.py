@@ -10,7 +10,7 @@ from torch import nn
 import acprop
 from acprop.rule import CONVENTIONS
 
-from .infos import OWN_REFUSED, REFUSED, each_class, each_kernel, each_option
+from .infos import OWN, each_class, each_kernel, each_option
 from .walks import exactly, feed, leaf, plain_params, snapshot, typed_params, walk
 
 OVERRIDES = {
@@ -36,7 +36,7 @@ OVERRIDES = {
 }
 EACH_OVERRIDE = [
     pytest.param(cls, name, id=f"{cls.__name__}-{name}")
-    for cls in OWN_REFUSED
+    for cls in OWN
     for name in OVERRIDES
     if name in inspect.signature(cls).parameters
 ]
@@ -102,27 +102,6 @@ def test_a_group_may_join_while_the_run_goes_on(case):
     steps = [optimizer.state[p]["step"].item() for p in (weight, bias, temperature)]
     assert steps == [6, 6, 4]
     assert temperature.item() != before
-
-
-@pytest.mark.parametrize(
-    ("cls", "options", "kind", "message"),
-    [
-        pytest.param(cls, *refused, id=f"{cls.__name__}-{refused[0]}")
-        for cls, own in OWN_REFUSED.items()
-        for refused in [*REFUSED, *own]
-    ],
-)
-def test_an_option_refused_in_a_new_group_leaves_no_trace(cls, options, kind, message):
-    optimizer = walk(cls(plain_params()), 1)
-    shown, before = repr(optimizer), snapshot(optimizer)
-    group = {"params": [leaf(torch.ones(2))], **options}
-    kept = dict(group)
-    with pytest.raises(kind, match=message):
-        optimizer.add_param_group(group)
-    assert repr(optimizer) == shown
-    assert group.items() == kept.items()
-    exactly(snapshot(optimizer), before)
-    walk(optimizer, range(1, 2))
 
 
 @each_class

@@ -51,12 +51,9 @@ def settled(case):
 
 FLOATING_LR = [case for case in CASES if "tensor lr" not in case.desc]
 SETTLED = {str(case): settled(case) for case in FLOATING_LR}
-# Each element by itself: no shared moment, no norm.
+# Each element by itself: no shared moment.
 ELEMENTWISE = [
-    case
-    for case in FLOATING_LR
-    if SETTLED[str(case)].rule.reduction is None
-    and not isinstance(SETTLED[str(case)].constraint, acprop.Ball)
+    case for case in FLOATING_LR if SETTLED[str(case)].rule.reduction is None
 ]
 # The denominator knows the past only, and what it divides is linear in the gradient.
 ASYNCHRONOUS = [

@@ -89,7 +89,7 @@ def test_every_rule_follows_the_reference_in_every_kernel(method, kernel, monkey
     for dtype, tolerance in TOLERANCE.items():
         x, state = np.linspace(-1, 1, 5), State()
         param = torch.tensor(x, dtype=dtype, requires_grad=True)
-        opt = FamilyOptimizer([param], options)
+        opt = FamilyOptimizer([param], **options)
         for g in gradients():
             param.grad = torch.tensor(g, dtype=dtype)
             opt.step()

@@ -258,14 +258,14 @@ def test_what_does_not_go_together_is_refused(options):
     ("cls", "options"),
     [
         (acprop.ACProp, {"delay": 3}),
-        (acprop.ACProp, {"constraint": acprop.Ball(3.0)}),
+        (acprop.ACProp, {"constraint": acprop.Box(-3.0, 3.0)}),
         (acprop.AdaShift, {"reduction": "max"}),
         (acprop.ACProp, {"fused": True}),
     ],
     ids=str,
 )
 def test_nor_does_it_go_together_by_hand_or_by_a_checkpoint(cls, options):
-    """A delay took wrong steps, a ball was left, a reduction was an IndexError."""
+    """A delay took wrong steps, a box was left, a reduction was an IndexError."""
     net, twin = model(), model()
     opt = cls(net.parameters(), **options)
     train(net, opt, 3)

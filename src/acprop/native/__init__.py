@@ -7,15 +7,13 @@ import ctypes
 import functools
 import hashlib
 import os
-import sys
 from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 # Must equal ACPROP_ABI in step.h.
 _ABI = 3
-_SUFFIX = ".dll" if sys.platform == "win32" else ".so"
-PATH = Path(__file__).with_name(f"_native{_SUFFIX}")
+PATH = Path(__file__).with_name("_native.so")
 
 # Set to 0 to do without the library, for instance to compare.
 SWITCH = "ACPROP_NATIVE"
@@ -26,57 +24,28 @@ _ANEW = (
 )
 
 
+def _fields(kind: type, names: str) -> tuple[tuple[str, type], ...]:
+    return tuple((name, kind) for name in names.split())
+
+
 class Table(ctypes.Structure):
     """acprop_table of step.h: parameters and their state, as columns of addresses."""
 
     _fields_ = (
         ("n", ctypes.c_int64),
-        ("numel", ctypes.c_void_p),
-        ("param", ctypes.c_void_p),
-        ("grad", ctypes.c_void_p),
-        ("exp_avg", ctypes.c_void_p),
-        ("exp_avg_sq", ctypes.c_void_p),
-        ("max_exp_avg_sq", ctypes.c_void_p),
-        ("momentum_buffer", ctypes.c_void_p),
-        ("compensation", ctypes.c_void_p),
-        ("step", ctypes.c_void_p),
+        *_fields(ctypes.c_void_p, "numel param grad exp_avg exp_avg_sq max_exp_avg_sq"),
+        *_fields(ctypes.c_void_p, "momentum_buffer compensation step"),
     )
 
 
-class StepArguments(ctypes.Structure):
-    """acprop_settings of step.h."""
+class StepOptions(ctypes.Structure):
+    """acprop_step_options of step.h."""
 
     _fields_ = (
-        *(
-            (name, ctypes.c_double)
-            for name in (
-                "lr",
-                "beta1",
-                "beta2",
-                "eps",
-                "weight_decay",
-                "clip",
-            )
-        ),
-        *(
-            (name, ctypes.c_int32)
-            for name in (
-                "dtype",
-                "step_is_double",
-                "average",
-                "center",
-                "nesterov",
-                "delay",
-                "residual_previous",
-                "eps_placement",
-                "bias_correction",
-                "first_step",
-                "amsgrad",
-                "clip_kind",
-                "decoupled",
-                "maximize",
-            )
-        ),
+        *_fields(ctypes.c_double, "lr beta1 beta2 eps weight_decay clip"),
+        *_fields(ctypes.c_int32, "dtype step_is_double average center nesterov delay"),
+        *_fields(ctypes.c_int32, "residual_previous eps_placement bias_correction"),
+        *_fields(ctypes.c_int32, "first_step amsgrad clip_kind decoupled maximize"),
     )
 
 
@@ -87,9 +56,7 @@ SweepRule = tuple[bool, int, bool, bool]
 class _Rule(ctypes.Structure):
     """acprop_rule of sweep.h."""
 
-    _fields_ = (
-        *((n, ctypes.c_int32) for n in ("centered", "delay", "before", "after")),
-    )
+    _fields_ = _fields(ctypes.c_int32, "centered delay before after")
 
 
 class _SweepJob(ctypes.Structure):
@@ -98,36 +65,18 @@ class _SweepJob(ctypes.Structure):
     _fields_ = (
         ("cycle", ctypes.c_void_p),
         ("period", ctypes.c_int64),
-        *((name, ctypes.c_double) for name in ("lo", "hi", "x0", "x_star")),
+        *_fields(ctypes.c_double, "lo hi x0 x_star"),
         ("rules", ctypes.c_void_p),
         ("n_rules", ctypes.c_int64),
         ("beta2", ctypes.c_void_p),
         ("n_beta2", ctypes.c_int64),
         ("alpha0", ctypes.c_void_p),
         ("n_alphas", ctypes.c_int64),
-        *(
-            (name, ctypes.c_double)
-            for name in (
-                "beta1",
-                "eta",
-                "eps_inside",
-                "eps_outside",
-                "eps_added",
-                "unseen",
-                "clip",
-            )
-        ),
-        ("steps", ctypes.c_int64),
-        ("tail", ctypes.c_int64),
-        *(
-            (name, ctypes.c_int32)
-            for name in (
-                "residual_previous",
-                "bias_correction",
-                "clip_grows",
-                "zero_over_zero",
-            )
-        ),
+        *_fields(ctypes.c_double, "beta1 eta eps_inside eps_outside eps_added"),
+        *_fields(ctypes.c_double, "unseen clip"),
+        *_fields(ctypes.c_int64, "steps tail"),
+        *_fields(ctypes.c_int32, "residual_previous bias_correction"),
+        *_fields(ctypes.c_int32, "clip_grows zero_over_zero"),
     )
 
 
@@ -156,11 +105,7 @@ def _open() -> tuple[ctypes.CDLL | None, str | None]:
     if abi != _ABI:
         return None, f"{PATH.name} is of another version ({abi} ≠ {_ABI}); reinstall"
     library.acprop_step.restype = ctypes.c_int
-    library.acprop_step.argtypes = (
-        ctypes.c_void_p,
-        ctypes.c_void_p,
-        ctypes.c_void_p,
-    )
+    library.acprop_step.argtypes = (ctypes.c_void_p,) * 3
     library.acprop_sweep.restype = ctypes.c_int
     library.acprop_sweep.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
     library.acprop_use_isa.restype = ctypes.c_int

@@ -12,9 +12,9 @@ enum { BINS = 64, BLOCK = 512 };
 /* Below this a second thread costs more than it brings; see perf/step.py. */
 enum { WORTH_THREADS = 32768 };
 
-/* The numbers of one step of one tensor, as `step_options.Scalars`. */
+/* The numbers of one step of one tensor: `Scalars` of optim/step_options.py. */
 typedef struct {
-    double scale, floor, mean, bound;
+    double scale, floor, numerator_scale, bound;
     /* Of the average that s is centered on: 1. A number that the compiler knows would
        make it choose between products instead of multiplying once. */
     double limit;
@@ -26,7 +26,7 @@ typedef void (*advance_function)(const job *, int64_t tensor, int64_t start, int
 
 struct job {
     const acprop_table *table;
-    const acprop_settings *h;
+    const acprop_step_options *h;
     const scalars *scalars;
     const int64_t *starts; /* of each tensor in the row of all elements, and the end */
     advance_function advance;
@@ -40,22 +40,19 @@ struct job {
 
 #define ISA base
 #include "step_types.inc"
-#undef ISA
 
 #ifdef HAVE_X86_LEVELS
 AVX2_BEGIN
 #define ISA avx2
 #include "step_types.inc"
-#undef ISA
 ISA_END
 AVX512_BEGIN
 #define ISA avx512
 #include "step_types.inc"
-#undef ISA
 ISA_END
 #endif
 
-static advance_function choose_loops(const acprop_settings *h) {
+static advance_function choose_loops(const acprop_step_options *h) {
     int wide = h->dtype == ACPROP_F64;
 #ifdef HAVE_X86_LEVELS
     int level = acprop_isa();
@@ -76,8 +73,8 @@ static void write_number(void *p, int is_double, double value) {
         *(float *)p = (float)value;
 }
 
-/* `step_options.scalars`, in the same order of operations. */
-static scalars fill_scalars(double t, const acprop_settings *h) {
+/* `scalars` of optim/step_options.py, in the same order of operations. */
+static scalars fill_scalars(double t, const acprop_step_options *h) {
     scalars c;
     double k = t - h->delay > 0 ? t - h->delay : 0;
     double seen = h->bias_correction ? 1 - pow(h->beta2, k) : 1;
@@ -85,9 +82,9 @@ static scalars fill_scalars(double t, const acprop_settings *h) {
     c.floor = h->eps_placement == ACPROP_INSIDE ? h->eps : 0;
     if (h->first_step == ACPROP_ONE && c.unseen) c.floor = 1;
     c.scale = 1 / (seen == 0 ? 1 : seen);
-    c.mean = h->average == ACPROP_BEFORE && h->bias_correction
-                 ? 1 / (1 - pow(h->beta1, h->nesterov ? t + 1 : t))
-                 : 1;
+    c.numerator_scale = h->average == ACPROP_BEFORE && h->bias_correction
+                            ? 1 / (1 - pow(h->beta1, h->nesterov ? t + 1 : t))
+                            : 1;
     c.limit = 1;
     c.bound = h->clip_kind == ACPROP_CLIP_GROWING ? pow(t, 0.25)
               : h->clip_kind == ACPROP_CLIP       ? h->clip
@@ -118,7 +115,7 @@ static void run_bins(int64_t begin, int64_t end, void *context) {
     }
 }
 
-int acprop_step(const acprop_table *table, const acprop_settings *h,
+int acprop_step(const acprop_table *table, const acprop_step_options *h,
                 acprop_parallel_for parallel_for) {
     int64_t n = table->n;
     char *memory =

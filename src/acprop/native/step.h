@@ -10,14 +10,10 @@
 
 #include <stdint.h>
 
-#if defined(_WIN32)
-#define ACPROP_API __declspec(dllexport)
-#else
 #define ACPROP_API __attribute__((visibility("default")))
-#endif
 
-/* A list of parameters and their state, column by column; a column that the settings
-   do not ask for may be null. exp_avg is m and momentum_buffer is M: a rule keeps one of
+/* A list of parameters and their state, column by column; a column that the options
+   do not need may be null. exp_avg is m and momentum_buffer is M: a rule keeps one of
    them, or both. */
 typedef struct {
     int64_t n;
@@ -40,14 +36,15 @@ enum { ACPROP_NO_AVERAGE, ACPROP_BEFORE, ACPROP_AFTER };
 enum { ACPROP_NO_CENTER, ACPROP_ON_M, ACPROP_ON_AVERAGE };
 enum { ACPROP_NO_CLIP, ACPROP_CLIP, ACPROP_CLIP_GROWING };
 
-/* The options of a group of tensors of one type; `StepOptions` in numbers. */
+/* The options of a group of tensors of one type; `StepOptions` of
+   optim/step_options.py in numbers. */
 typedef struct {
     double lr, beta1, beta2, eps, weight_decay, clip;
     int32_t dtype, step_is_double;
     int32_t average, center, nesterov, delay, residual_previous;
     int32_t eps_placement, bias_correction, first_step, amsgrad, clip_kind;
     int32_t decoupled, maximize;
-} acprop_settings;
+} acprop_step_options;
 
 /* torch_parallel_for: split [begin, end) among the caller's threads. */
 typedef void (*acprop_range)(int64_t begin, int64_t end, void *context);
@@ -56,7 +53,7 @@ typedef int32_t (*acprop_parallel_for)(int64_t begin, int64_t end, int64_t grain
 
 /* Advance every tensor by one step. No two parameters may share memory. Returns 0, or
    -1 if memory ran out, in which case nothing was changed. parallel_for may be null. */
-ACPROP_API int acprop_step(const acprop_table *table, const acprop_settings *settings,
+ACPROP_API int acprop_step(const acprop_table *table, const acprop_step_options *h,
                            acprop_parallel_for parallel_for);
 
 /* 0: baseline, 1: AVX2, 2: AVX-512. Takes the best there is where that is less;

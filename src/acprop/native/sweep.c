@@ -96,8 +96,6 @@ static void plan_span(schedule *w, const acprop_sweep_job *job) {
 #define ISA base
 #define LANES 2
 #include "sweep_block.inc"
-#undef ISA
-#undef LANES
 
 #ifdef HAVE_X86_LEVELS
 #include <immintrin.h>
@@ -109,12 +107,6 @@ AVX2_BEGIN
 #define SMALLER(a, b) _mm256_min_pd(a, b)
 #define ROOT(a) _mm256_sqrt_pd(a)
 #include "sweep_block.inc"
-#undef ISA
-#undef LANES
-#undef VECTOR_OF
-#undef LARGER
-#undef SMALLER
-#undef ROOT
 ISA_END
 AVX512_BEGIN
 #define ISA avx512
@@ -124,12 +116,6 @@ AVX512_BEGIN
 #define SMALLER(a, b) _mm512_min_pd(a, b)
 #define ROOT(a) _mm512_sqrt_pd(a)
 #include "sweep_block.inc"
-#undef ISA
-#undef LANES
-#undef VECTOR_OF
-#undef LARGER
-#undef SMALLER
-#undef ROOT
 ISA_END
 #endif
 

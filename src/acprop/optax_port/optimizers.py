@@ -9,8 +9,9 @@ Each name is a rule and its defaults: those of the torch class of the same name.
 # pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 # pyright: reportMissingTypeStubs=false
 
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from inspect import Parameter, Signature
+from typing import Any, Literal, Protocol, TypedDict, Unpack
 
 import jax
 import optax
@@ -21,122 +22,161 @@ from acprop import rule as rules
 from acprop.optax_port.transform import Number, Tree, scale_by_rule
 from acprop.rule import Average, Center, Clip, Convention, PlainConvention, Rule
 
-Conventions = Convention | PlainConvention
-ClipOption = Clip | Array | Literal["convention"]
 LearningRate = float | Array | Callable[[Any], Any]
 Mask = Tree | Callable[[Tree], Tree] | None
 
 
-def scale_by_acprop(
-    b1: Number = 0.9,
-    b2: Number = 0.999,
-    eps: Number | None = None,
-    *,
-    convention: Conventions = "guarded",
-    average: Average | Literal["convention"] = "convention",
-    nesterov: bool | Literal["convention"] = "convention",
-    center: Center | Literal["convention"] = "convention",
-    delay: int | None = None,
-    clip: ClipOption = "convention",
-    amsgrad: bool = False,
-) -> optax.GradientTransformation:
-    """ACProp's direction: gradients over the root of past surprise, averaged.
+class Options(TypedDict, total=False):
+    """What is given by keyword: each name takes those among its `_DEFAULTS`."""
 
-    Options are those of `acprop.ACProp`. None as the delay is 1: so
-    optax.inject_hyperparams leaves it alone.
-    """
-    rule = rules.choose(
-        rules.convention(convention),
-        average=average,
-        nesterov=nesterov,
-        center=center,
-        delay=_delay(delay),
+    convention: Convention | PlainConvention
+    average: Average | Literal["convention"]
+    nesterov: bool | Literal["convention"]
+    center: Center | Literal["convention"]
+    delay: int | None
+    reduction: Literal["max", "mean"] | None
+    clip: Clip | Array | Literal["convention"]
+    amsgrad: bool
+    decoupled_weight_decay: bool
+
+
+class Direction(Protocol):
+    """The signature of `scale_by_…`."""
+
+    def __call__(
+        self,
+        b1: Number = ...,
+        b2: Number = ...,
+        eps: Number | None = None,
+        **options: Unpack[Options],
+    ) -> optax.GradientTransformation: ...
+
+
+class Optimizer(Protocol):
+    """The signature of an optimizer."""
+
+    def __call__(
+        self,
+        learning_rate: LearningRate,
+        b1: Number = ...,
+        b2: Number = ...,
+        eps: Number | None = None,
+        weight_decay: Number = 0.0,
+        mask: Mask = None,
+        **options: Unpack[Options],
+    ) -> optax.GradientTransformationExtraArgs: ...
+
+
+_NUMBERS = {"b1": 0.9, "b2": 0.999}
+_CHOICE = dict.fromkeys(("average", "nesterov", "center"), "convention")
+# The options of each name by keyword, but for `clip` and `amsgrad`, which all have.
+# None as the delay is 1: so optax.inject_hyperparams leaves it alone.
+_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "acprop": {"convention": "guarded", **_CHOICE, "delay": None},
+    "adabelief": {"convention": "authors"},
+    "adashift": {"convention": "guarded", "delay": None, "reduction": None},
+    "adam": {"convention": "torch"},
+    "rmsprop": {"convention": "torch-rmsprop"},
+}
+_RULES = {"adabelief": rules.ADABELIEF, "adam": rules.ADAM, "rmsprop": rules.RMSPROP}
+
+
+def _make(name: str, meaning: str) -> tuple[Any, Any]:
+    """The direction and the optimizer of a name."""
+    numbers = {"decay": 0.99} if name == "rmsprop" else _NUMBERS
+    keywords = {**_DEFAULTS[name], "clip": "convention", "amsgrad": False}
+    numbers = {**numbers, "eps": None}
+    signature = _signature(numbers, keywords)
+    decay = {"weight_decay": 0.0, "mask": None}
+    full = _signature(
+        {"learning_rate": Parameter.empty, **numbers, **decay},
+        {**keywords, "decoupled_weight_decay": name not in ("adam", "rmsprop")},
     )
-    numbers: Any = {"b1": b1, "b2": b2, "eps": eps, "amsgrad": amsgrad, "clip": clip}
-    return scale_by_rule(rule, convention, **numbers)
+
+    def scale_by(*args: Any, **options: Any) -> optax.GradientTransformation:
+        return _direction(name, _bound(signature, args, options))
+
+    def optimizer(*args: Any, **options: Any) -> optax.GradientTransformationExtraArgs:
+        given = _bound(full, args, options)
+        added = ("learning_rate", "weight_decay", "mask", "decoupled_weight_decay")
+        outer = {option: given.pop(option) for option in added}
+        return _optimizer(_direction(name, given), **outer)
+
+    shown: dict[str, tuple[Any, Signature]] = {
+        f"scale_by_{name}": (scale_by, signature),
+        name: (optimizer, full),
+    }
+    for own, (function, parameters) in shown.items():
+        function.__name__ = function.__qualname__ = own
+        function.__signature__ = parameters
+        function.__doc__ = meaning
+    scale_by.__doc__ = f"The direction of {meaning}"
+    return scale_by, optimizer
 
 
-def scale_by_adabelief(
-    b1: Number = 0.9,
-    b2: Number = 0.999,
-    eps: Number | None = None,
-    *,
-    convention: Conventions = "authors",
-    clip: ClipOption = "convention",
-    amsgrad: bool = False,
-) -> optax.GradientTransformation:
-    """AdaBelief's direction: the mean over the root of the surprise, this one's too."""
-    numbers: Any = {"b1": b1, "b2": b2, "eps": eps, "amsgrad": amsgrad, "clip": clip}
-    return scale_by_rule(rules.ADABELIEF, convention, **numbers)
+def _signature(positional: Mapping[str, Any], keywords: Mapping[str, Any]) -> Signature:
+    first, last = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
+    return Signature(
+        [Parameter(name, first, default=value) for name, value in positional.items()]
+        + [Parameter(name, last, default=value) for name, value in keywords.items()]
+    )
 
 
-def scale_by_adashift(
-    b1: Number = 0.9,
-    b2: Number = 0.999,
-    eps: Number | None = None,
-    *,
-    convention: Conventions = "guarded",
-    delay: int | None = None,
-    reduction: Literal["max", "mean"] | None = None,
-    clip: ClipOption = "convention",
-    amsgrad: bool = False,
-) -> optax.GradientTransformation:
-    """AdaShift's direction: the newest gradients over the root of older squares.
-
-    A reduction is over the array that `update` sees: inside shard_map and pmap that is
-    one device's part, under jit with a sharding the whole.
-    """
-    rule = Rule(average=None, center=None, delay=_delay(delay), reduction=reduction)
-    numbers: Any = {"b1": b1, "b2": b2, "eps": eps, "amsgrad": amsgrad, "clip": clip}
-    return scale_by_rule(rule, convention, **numbers)
+def _bound(signature: Signature, args: Any, options: Any) -> dict[str, Any]:
+    bound = signature.bind(*args, **options)
+    bound.apply_defaults()
+    return bound.arguments
 
 
-def scale_by_adam(
-    b1: Number = 0.9,
-    b2: Number = 0.999,
-    eps: Number | None = None,
-    *,
-    convention: Conventions = "torch",
-    clip: ClipOption = "convention",
-    amsgrad: bool = False,
-) -> optax.GradientTransformation:
-    """Adam's direction, as a member of the family."""
-    numbers: Any = {"b1": b1, "b2": b2, "eps": eps, "amsgrad": amsgrad, "clip": clip}
-    return scale_by_rule(rules.ADAM, convention, **numbers)
+def _direction(name: str, given: dict[str, Any]) -> optax.GradientTransformation:
+    if "decay" in given:
+        decay = given.pop("decay")
+        if not isinstance(decay, jax.Array):
+            checks.decay("decay", decay)
+        given |= {"b1": 0.0, "b2": decay}
+    if "delay" in given:
+        given["delay"] = _delay(given["delay"])
+    rule = _RULES.get(name)
+    if name == "acprop":
+        chosen = {option: given.pop(option) for option in (*_CHOICE, "delay")}
+        rule = rules.choose(rules.convention(given["convention"]), **chosen)
+    if rule is None:
+        rule = Rule(None, None, given.pop("delay"), reduction=given.pop("reduction"))
+    return scale_by_rule(rule, **given)
 
 
-def scale_by_rmsprop(
-    decay: Number = 0.99,
-    eps: Number | None = None,
-    *,
-    convention: Conventions = "torch-rmsprop",
-    clip: ClipOption = "convention",
-    amsgrad: bool = False,
-) -> optax.GradientTransformation:
-    """RMSprop's direction, without its momentum and its center."""
-    if not isinstance(decay, jax.Array):
-        checks.decay("decay", decay)
-    numbers: Any = {"b2": decay, "eps": eps, "amsgrad": amsgrad, "clip": clip}
-    return scale_by_rule(rules.RMSPROP, convention, b1=0.0, **numbers)
+def _delay(delay: int | None) -> int:
+    if isinstance(delay, jax.Array):
+        raise TypeError(
+            "delay must be a whole number, got an array: it decides the shape of the "
+            'state; pass static_args=("delay",) to optax.inject_hyperparams'
+        )
+    return 1 if delay is None else delay
 
 
-def acprop(
+def _optimizer(
+    direction: optax.GradientTransformation,
     learning_rate: LearningRate,
-    b1: Number = 0.9,
-    b2: Number = 0.999,
-    eps: Number | None = None,
-    weight_decay: Number = 0.0,
-    mask: Mask = None,
-    *,
-    convention: Conventions = "guarded",
-    average: Average | Literal["convention"] = "convention",
-    nesterov: bool | Literal["convention"] = "convention",
-    center: Center | Literal["convention"] = "convention",
-    delay: int | None = None,
-    clip: ClipOption = "convention",
-    amsgrad: bool = False,
-    decoupled_weight_decay: bool = True,
+    weight_decay: Number,
+    mask: Mask,
+    decoupled_weight_decay: bool,
 ) -> optax.GradientTransformationExtraArgs:
+    checks.flag("decoupled_weight_decay", decoupled_weight_decay)
+    if not isinstance(learning_rate, jax.Array) and not callable(learning_rate):
+        checks.not_negative("learning_rate", learning_rate)
+    parts = [direction]
+    known = not isinstance(weight_decay, jax.Array)
+    if not known or checks.not_negative("weight_decay", weight_decay) > 0:
+        parts.append(optax.add_decayed_weights(weight_decay, mask))
+    if not decoupled_weight_decay:
+        parts.reverse()  # the decay is part of the gradient
+    return optax.chain(*parts, optax.scale_by_learning_rate(learning_rate))
+
+
+scale_by_acprop: Direction
+acprop: Optimizer
+scale_by_acprop, acprop = _make(
+    "acprop",
     """ACProp: divide the gradient by how much past gradients surprised us, and average.
 
     With the default convention, for the gradient g of step t, M = s = 0 at the start:
@@ -157,142 +197,32 @@ def acprop(
             function that makes one of params.
         decoupled_weight_decay: True: x = x - learning_rate·λ·x, as AdamW does. False:
             g = g + λ·x, as Adam does.
-    """
-    direction = scale_by_acprop(
-        b1,
-        b2,
-        eps,
-        convention=convention,
-        average=average,
-        nesterov=nesterov,
-        center=center,
-        delay=delay,
-        clip=clip,
-        amsgrad=amsgrad,
-    )
-    decay = _decay(weight_decay, mask)
-    return _optimizer(direction, learning_rate, decay, decoupled_weight_decay)
+    """,
+)
+scale_by_adabelief: Direction
+adabelief: Optimizer
+scale_by_adabelief, adabelief = _make(
+    "adabelief", "AdaBelief: ACProp's synchronous ancestor; options as for `acprop`."
+)
+scale_by_adashift: Direction
+adashift: Optimizer
+scale_by_adashift, adashift = _make(
+    "adashift",
+    """AdaShift: asynchronous, measuring size; options as for `acprop`.
 
-
-def adabelief(
-    learning_rate: LearningRate,
-    b1: Number = 0.9,
-    b2: Number = 0.999,
-    eps: Number | None = None,
-    weight_decay: Number = 0.0,
-    mask: Mask = None,
-    *,
-    convention: Conventions = "authors",
-    clip: ClipOption = "convention",
-    amsgrad: bool = False,
-    decoupled_weight_decay: bool = True,
-) -> optax.GradientTransformationExtraArgs:
-    """AdaBelief: ACProp's synchronous ancestor; options as for `acprop`."""
-    direction = scale_by_adabelief(
-        b1, b2, eps, convention=convention, clip=clip, amsgrad=amsgrad
-    )
-    decay = _decay(weight_decay, mask)
-    return _optimizer(direction, learning_rate, decay, decoupled_weight_decay)
-
-
-def adashift(
-    learning_rate: LearningRate,
-    b1: Number = 0.9,
-    b2: Number = 0.999,
-    eps: Number | None = None,
-    weight_decay: Number = 0.0,
-    mask: Mask = None,
-    *,
-    convention: Conventions = "guarded",
-    delay: int | None = None,
-    reduction: Literal["max", "mean"] | None = None,
-    clip: ClipOption = "convention",
-    amsgrad: bool = False,
-    decoupled_weight_decay: bool = True,
-) -> optax.GradientTransformationExtraArgs:
-    """AdaShift: asynchronous, measuring size; options as for `acprop`."""
-    direction = scale_by_adashift(
-        b1,
-        b2,
-        eps,
-        convention=convention,
-        delay=delay,
-        reduction=reduction,
-        clip=clip,
-        amsgrad=amsgrad,
-    )
-    decay = _decay(weight_decay, mask)
-    return _optimizer(direction, learning_rate, decay, decoupled_weight_decay)
-
-
-def adam(
-    learning_rate: LearningRate,
-    b1: Number = 0.9,
-    b2: Number = 0.999,
-    eps: Number | None = None,
-    weight_decay: Number = 0.0,
-    mask: Mask = None,
-    *,
-    convention: Conventions = "torch",
-    clip: ClipOption = "convention",
-    amsgrad: bool = False,
-    decoupled_weight_decay: bool = False,
-) -> optax.GradientTransformationExtraArgs:
-    """Adam as a member of the family; `decoupled_weight_decay=True` is AdamW."""
-    direction = scale_by_adam(
-        b1, b2, eps, convention=convention, clip=clip, amsgrad=amsgrad
-    )
-    decay = _decay(weight_decay, mask)
-    return _optimizer(direction, learning_rate, decay, decoupled_weight_decay)
-
-
-def rmsprop(
-    learning_rate: LearningRate,
-    decay: Number = 0.99,
-    eps: Number | None = None,
-    weight_decay: Number = 0.0,
-    mask: Mask = None,
-    *,
-    convention: Conventions = "torch-rmsprop",
-    clip: ClipOption = "convention",
-    amsgrad: bool = False,
-    decoupled_weight_decay: bool = False,
-) -> optax.GradientTransformationExtraArgs:
-    """RMSprop as a member of the family; `optax.rmsprop` has momentum and a center."""
-    direction = scale_by_rmsprop(
-        decay, eps, convention=convention, clip=clip, amsgrad=amsgrad
-    )
-    shrink = _decay(weight_decay, mask)
-    return _optimizer(direction, learning_rate, shrink, decoupled_weight_decay)
-
-
-def _delay(delay: int | None) -> int:
-    if isinstance(delay, jax.Array):
-        raise TypeError(
-            "delay must be a whole number, got an array: it decides the shape of the "
-            'state; pass static_args=("delay",) to optax.inject_hyperparams'
-        )
-    return 1 if delay is None else delay
-
-
-def _decay(weight_decay: Number, mask: Mask) -> optax.GradientTransformation | None:
-    """λ·x added to what passes; None where λ is known to be 0."""
-    known = not isinstance(weight_decay, jax.Array)
-    if known and checks.not_negative("weight_decay", weight_decay) == 0:
-        return None
-    return optax.add_decayed_weights(weight_decay, mask)
-
-
-def _optimizer(
-    direction: optax.GradientTransformation,
-    learning_rate: LearningRate,
-    decay: optax.GradientTransformation | None,
-    decoupled: bool,
-) -> optax.GradientTransformationExtraArgs:
-    checks.flag("decoupled_weight_decay", decoupled)
-    if not isinstance(learning_rate, jax.Array) and not callable(learning_rate):
-        checks.not_negative("learning_rate", learning_rate)
-    parts = [direction]
-    if decay is not None:
-        parts = [direction, decay] if decoupled else [decay, direction]
-    return optax.chain(*parts, optax.scale_by_learning_rate(learning_rate))
+    A reduction is over the array that `update` sees: inside shard_map and pmap that is
+    one device's part, under jit with a sharding the whole.
+    """,
+)
+scale_by_adam: Direction
+adam: Optimizer
+scale_by_adam, adam = _make(
+    "adam",
+    "Adam as a member of the family; `decoupled_weight_decay=True` is AdamW.",
+)
+scale_by_rmsprop: Callable[..., optax.GradientTransformation]
+rmsprop: Callable[..., optax.GradientTransformationExtraArgs]
+scale_by_rmsprop, rmsprop = _make(
+    "rmsprop",
+    "RMSprop as a member of the family; `optax.rmsprop` has momentum and a center.",
+)

@@ -89,7 +89,8 @@ def from_torch(
         return filled
 
     def over(tree: Tree) -> Tree:
-        return jax.tree.map(fill, tree, is_leaf=_is_ours)
+        kinds = (ScaleByRuleState, *_COUNTERS)
+        return jax.tree.map(fill, tree, is_leaf=lambda part: isinstance(part, kinds))
 
     _check_has_ours(state)
     return over(state)
@@ -133,18 +134,11 @@ def to_torch(
     return {"state": new, "param_groups": state_dict["param_groups"]}
 
 
-def _is_ours(part: Any) -> bool:
-    return isinstance(part, (ScaleByRuleState, *_COUNTERS))
-
-
 def _check_has_ours(state: Tree) -> list[ScaleByRuleState]:
-    found = [
-        part
-        for part in jax.tree.leaves(
-            state, is_leaf=lambda part: isinstance(part, ScaleByRuleState)
-        )
-        if isinstance(part, ScaleByRuleState)
-    ]
+    def is_ours(part: Any) -> bool:
+        return isinstance(part, ScaleByRuleState)
+
+    found = [part for part in jax.tree.leaves(state, is_leaf=is_ours) if is_ours(part)]
     if not found:
         raise ValueError(
             "state must be of a transformation of acprop.optax_port, got none in it; "
@@ -220,19 +214,26 @@ def _convert(
     if convert is not None:
         return jax.tree.map(np.asarray, convert(arrays))
     leaves, shape = jax.tree.flatten(like.nu)
-    if len(leaves) != len(arrays):
-        raise ValueError(
-            f"convert must be given, got None: torch has {len(arrays)} parameters and "
-            f"this part of the state {len(leaves)}"
-        )
+    _check_counts(len(arrays), len(leaves))
     return shape.unflatten(arrays.values())
+
+
+def _check_counts(n_params: int, n_leaves: int) -> None:
+    if n_params != n_leaves:
+        raise ValueError(
+            f"convert must be given, got None: torch has {n_params} parameters and "
+            f"this part of the state {n_leaves}"
+        )
 
 
 def _put(old: Tree, new: Tree, kind: str) -> Tree:
     """The new values where the old tree has any; masked parts stay masked."""
 
+    def is_masked(part: Any) -> bool:
+        return isinstance(part, optax.MaskedNode)
+
     def replace(before: Any, after: Any) -> Any:
-        if isinstance(before, optax.MaskedNode):
+        if is_masked(before):
             return before
         if before.shape != after.shape:
             raise ValueError(
@@ -240,9 +241,6 @@ def _put(old: Tree, new: Tree, kind: str) -> Tree:
                 f"{before.shape}, got {after.shape}; does it transpose what it should?"
             )
         return jnp.asarray(after, before.dtype)
-
-    def is_masked(part: Any) -> bool:
-        return isinstance(part, optax.MaskedNode)
 
     return jax.tree.map(replace, old, new, is_leaf=is_masked)
 
@@ -256,17 +254,12 @@ def _write(
 ) -> Arrays:
     def give(values: Tree) -> dict[str, Any]:
         if convert is not None:
-            given = convert(values).items()
             return {
                 name: None if isinstance(a, optax.MaskedNode) else np.asarray(a)
-                for name, a in given
+                for name, a in convert(values).items()
             }
         leaves = jax.tree.leaves(values)
-        if len(leaves) != n_params:
-            raise ValueError(
-                f"convert must be given, got None: torch has {n_params} parameters and "
-                f"this part of the state {len(leaves)}"
-            )
+        _check_counts(n_params, len(leaves))
         return {str(i): np.asarray(a) for i, a in enumerate(leaves)}
 
     if kind == "past":

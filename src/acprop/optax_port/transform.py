@@ -51,7 +51,7 @@ class ScaleByRuleState(NamedTuple):
     average: Tree | None
 
 
-class Numbers(NamedTuple):
+class StepOptions(NamedTuple):
     """The options of a transformation, checked and resolved."""
 
     rule: Rule
@@ -85,22 +85,34 @@ def scale_by_rule(
             "convention".
     """
     fine_print = rules.convention(convention)
-    h = Numbers(
+    if eps is None:
+        eps = fine_print.eps
+    if isinstance(clip, str) and clip == "convention":
+        clip = fine_print.clip
+
+    def checked(check: Any, name: str, value: Any) -> Any:
+        """What is a number is checked at the door; an array may not be known yet."""
+        return value if isinstance(value, jax.Array) else check(name, value)
+
+    h = StepOptions(
         rule=rule,
         convention=fine_print,
-        b1=_checked(checks.decay, "b1", b1),
-        b2=_checked(checks.decay, "b2", b2),
-        eps=fine_print.eps
-        if eps is None
-        else _checked(checks.not_negative, "eps", eps),
+        b1=checked(checks.decay, "b1", b1),
+        b2=checked(checks.decay, "b2", b2),
+        eps=checked(checks.not_negative, "eps", eps),
         amsgrad=checks.flag("amsgrad", amsgrad),
-        clip=fine_print.clip if _is_word(clip, "convention") else _clip(clip),
+        clip=checked(rules.check_clip, "clip", clip),
     )
-    if not isinstance(h.eps, jax.Array) and not isinstance(h.clip, jax.Array):
-        rules.check_bounded(rule, fine_print, h.eps, h.clip)
+    if not isinstance(eps, jax.Array) and not isinstance(clip, jax.Array):
+        rules.check_bounded(rule, fine_print, eps, clip)
 
     def init(params: Tree) -> ScaleByRuleState:
-        _check_real(params)
+        for leaf in jax.tree.leaves(params):
+            if jnp.iscomplexobj(leaf):
+                raise TypeError(
+                    f"params must be real, got {jnp.asarray(leaf).dtype}; wrap the "
+                    "transformation in optax.contrib.split_real_and_imaginary"
+                )
         return _zeros(params, h)
 
     def update(
@@ -113,55 +125,24 @@ def scale_by_rule(
     return optax.GradientTransformation(init, update)  # pyright: ignore[reportArgumentType]
 
 
-def _checked(check: Any, name: str, value: Any) -> Any:
-    """What is a number is checked at the door; an array may not be known yet."""
-    return value if isinstance(value, jax.Array) else check(name, value)
+def _zeros(params: Tree, h: StepOptions) -> ScaleByRuleState:
+    def like(*axes: int, is_shared: bool = False) -> Tree:
+        def zeros(p: Any) -> Array:
+            # In bfloat16 a β2 of 0.999 would be 1.
+            wide = jnp.promote_types(jnp.float32, p.dtype)
+            return jnp.zeros(() if is_shared else (*axes, *p.shape), wide)
 
+        return jax.tree.map(zeros, params)
 
-def _is_word(value: Any, word: str) -> bool:
-    return isinstance(value, str) and value == word
-
-
-def _clip(value: Any) -> Any:
-    if not isinstance(value, jax.Array):
-        rules.check_clip("clip", value)
-    return value
-
-
-def _check_real(params: Tree) -> None:
-    for leaf in jax.tree.leaves(params):
-        if jnp.iscomplexobj(leaf):
-            raise TypeError(
-                f"params must be real, got {jnp.asarray(leaf).dtype}; wrap the "
-                "transformation in optax.contrib.split_real_and_imaginary"
-            )
-
-
-def _wide(leaf: Any) -> Any:
-    """The type of state and arithmetic: in bfloat16 a β2 of 0.999 would be 1."""
-    return jnp.promote_types(jnp.float32, leaf.dtype)
-
-
-def _zeros(params: Tree, h: Numbers) -> ScaleByRuleState:
-    def like(*axes: int) -> Tree:
-        return jax.tree.map(lambda p: jnp.zeros((*axes, *p.shape), _wide(p)), params)
-
-    def second() -> Tree:
-        if h.rule.reduction is None:
-            return like()
-        return jax.tree.map(lambda p: jnp.zeros((), _wide(p)), params)
-
+    shared = h.rule.reduction is not None
     return ScaleByRuleState(
         count=jnp.zeros((), jnp.int32),
         mu=like() if h.rule.keeps_m else None,
-        nu=second(),
-        nu_max=second() if h.amsgrad else None,
+        nu=like(is_shared=shared),
+        nu_max=like(is_shared=shared) if h.amsgrad else None,
         past=like(h.rule.delay - 1) if h.rule.delay > 1 else None,
         average=like() if h.rule.keeps_average else None,
     )
-
-
-# ---- one step -----------------------------------------------------------------------
 
 
 class Leaf(NamedTuple):
@@ -175,7 +156,7 @@ class Leaf(NamedTuple):
 
 
 def _step(
-    updates: Tree, state: ScaleByRuleState, h: Numbers
+    updates: Tree, state: ScaleByRuleState, h: StepOptions
 ) -> tuple[Tree, ScaleByRuleState]:
     count = jnp.asarray(optax.safe_increment(state.count))
     grads, shape = jax.tree.flatten(updates)
@@ -197,16 +178,15 @@ def _step(
     return shape.unflatten(directions), ScaleByRuleState(count, *moved)
 
 
-def _advance(leaf: Leaf, grad: Array, count: Array, h: Numbers) -> tuple[Array, Leaf]:
+def _advance(
+    leaf: Leaf, grad: Array, count: Array, h: StepOptions
+) -> tuple[Array, Leaf]:
     """The direction of one array. The order of the two calls is the delay."""
     dtype = leaf.s.dtype
     g, t = grad.astype(dtype), count.astype(dtype)
-    h = h._replace(
-        b1=_in(h.b1, dtype),
-        b2=_in(h.b2, dtype),
-        eps=_in(h.eps, dtype),
-        clip=h.clip if isinstance(h.clip, str) else _in(h.clip, dtype),
-    )
+    # Arrays in the type of the arithmetic; numbers adapt by themselves.
+    arrays = {n: v for n, v in h._asdict().items() if isinstance(v, jax.Array)}
+    h = h._replace(**{name: value.astype(dtype) for name, value in arrays.items()})
     if h.rule.delay == 0:
         return _descend(_observe(leaf, g, None, t, h), g[None], t, h)[:2]
     window = g[None] if leaf.past is None else jnp.concatenate([leaf.past, g[None]])
@@ -219,18 +199,10 @@ def _advance(leaf: Leaf, grad: Array, count: Array, h: Numbers) -> tuple[Array, 
     return direction, leaf if leaf.past is None else leaf._replace(past=window[1:])
 
 
-def _in(value: Any, dtype: Any) -> Any:
-    """An array in the type of the arithmetic; numbers adapt by themselves."""
-    return value.astype(dtype) if isinstance(value, jax.Array) else value
-
-
 def _observe(
-    leaf: Leaf, g: Array, expected: Array | None, t: Array, h: Numbers
+    leaf: Leaf, g: Array, expected: Array | None, t: Array, h: StepOptions
 ) -> Leaf:
-    """Let m and s learn of one gradient; before the window is full it is a 0.
-
-    expected: what the average implied, where s is centered on that.
-    """
+    """Let m and s learn of one gradient; `expected` is what the average implied."""
     m, r, gain = leaf.m, g, 1 - h.b2
     if leaf.m is not None:
         m = h.b1 * leaf.m + (1 - h.b1) * g
@@ -251,7 +223,7 @@ def _observe(
 
 
 def _descend(
-    leaf: Leaf, window: Array, t: Array, h: Numbers
+    leaf: Leaf, window: Array, t: Array, h: StepOptions
 ) -> tuple[Array, Leaf, Array]:
     """Divide by the root of what s has seen so far; return that denominator too."""
     n = _numerator(leaf.m, window, t, h)
@@ -278,7 +250,7 @@ def _descend(
     return direction, leaf._replace(top=top, M=average), denominator
 
 
-def _numerator(mean: Array | None, window: Array, t: Array, h: Numbers) -> Array:
+def _numerator(mean: Array | None, window: Array, t: Array, h: StepOptions) -> Array:
     if h.rule.average == "before":
         assert mean is not None  # `Rule.keeps_m`
         m: Array = mean
@@ -297,7 +269,7 @@ def _numerator(mean: Array | None, window: Array, t: Array, h: Numbers) -> Array
     return total * (1 - h.b1) / _one_minus_power(h.b1, n_seen)
 
 
-def _radicand(leaf: Leaf, k: Array, h: Numbers) -> tuple[Array, Array | None]:
+def _radicand(leaf: Leaf, k: Array, h: StepOptions) -> tuple[Array, Array | None]:
     """What stands under the root, and AMSGrad's running maximum."""
     s, top = leaf.s, leaf.top
     if top is not None and h.convention.amsgrad == "raw":

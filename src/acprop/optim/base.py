@@ -1,50 +1,31 @@
-"""One optimizer for the whole family: options in, state kept, checkpoints read.
+"""One optimizer for the whole family: options in, state kept, steps planned and run.
 
 There is no arithmetic here. `optimizers` gives the family its names, `options` says
-what a parameter group may hold, `dispatch` which kernel takes it.
+what a parameter group may hold, `plan` what a step does.
 """
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, overload
 
 import torch
-from torch import Tensor
 from torch.optim import Optimizer
-from torch.optim.optimizer import (
-    ParamsT,
-    StateDict,
-    _global_optimizer_post_hooks,  # pyright: ignore[reportPrivateUsage]
-    _global_optimizer_pre_hooks,  # pyright: ignore[reportPrivateUsage]
-    _use_grad_for_differentiable,  # pyright: ignore[reportPrivateUsage]
-)
+from torch.optim.optimizer import ParamsT, StateDict
 
-from acprop.optim.dispatch import Work, share_out
-from acprop.optim.kernels import native
+from acprop.optim import _torch_internals, checkpoints
+from acprop.optim.gradients import check_gradients
 from acprop.optim.options import (
     FIELDS,
     Group,
     Keywords,
     checked,
     from_rmsprop,
-    is_unchanged,
     resolved,
     rule_of,
-    snapshot,
 )
-from acprop.optim.params import HALF, ParamWithState, real, wide_dtype
-from acprop.optim.state import (
-    EXACT,
-    WIDE,
-    check_window,
-    complete,
-    fits,
-    mean_of,
-    wanted,
-)
-from acprop.optim.step_options import step_options_of
-from acprop.optim.switch import adopt, is_foreign
+from acprop.optim.params import ParamWithState
+from acprop.optim.plan import StepPlan
+from acprop.optim.state import check_window, complete, fits, values_of, wanted
 
 
 class FamilyOptimizer(Optimizer):
@@ -59,7 +40,7 @@ class FamilyOptimizer(Optimizer):
     taken: ClassVar[Collection[str]] = FIELDS
     fixed: ClassVar[Mapping[str, Any]] = {}
 
-    def __init__(self, params: ParamsT, options: Mapping[str, Any]) -> None:
+    def __init__(self, params: ParamsT, **options: Any) -> None:
         for name in options:
             if name not in self.taken:
                 owner = f"; acprop.{_owner(name)} takes it" if name in FIELDS else ""
@@ -67,10 +48,8 @@ class FamilyOptimizer(Optimizer):
                     f"{type(self).__name__} must be given options among "
                     f"{', '.join(self.taken)}, got {name!r}{owner}"
                 )
-        # What the native kernel knows of each group, by the identity of its dict.
-        self._plans: dict[int, tuple[Group, native.GroupPlan]] = {}
-        # Likewise the options that were looked at, and the delay among them, or -1.
-        self._known: dict[int, tuple[Group, tuple[Any, ...], int]] = {}
+        # What the last step did with each group, by the identity of its dict.
+        self._plans: dict[int, StepPlan] = {}
         if self.fixed.get("as_rmsprop"):
             options = from_rmsprop(options)
         # ε and bound as they were given: a group of another convention has its own.
@@ -91,9 +70,9 @@ class FamilyOptimizer(Optimizer):
             if self.defaults["as_rmsprop"]:
                 param_group = from_rmsprop(param_group, self.defaults["betas"])
             options = self._options_of(param_group)
-            param_group = {**options, **_besides(param_group, options)}
+            # Its parameters and notes of the user's are no options.
+            param_group = {**options, **param_group, **options}
         super().add_param_group(param_group)
-        self._known[id(self.param_groups[-1])] = self.param_groups[-1], (), -1
 
     def _options_of(self, group: Group) -> Group:
         """The options of a group, checked and as a checkpoint keeps them."""
@@ -109,169 +88,66 @@ class FamilyOptimizer(Optimizer):
 
     def _check_options(self, group: Group) -> None:
         """Look at options that were changed by hand, before anything moves."""
-        known = self._known.get(id(group))
-        if known is not None and is_unchanged(group, known[1]):
+        plan = self._plans.get(id(group))
+        if plan is not None and plan.has_its_options():
             return
         options = self._options_of({**group, "lr": 0.0})  # whose value is anybody's
-        if known is None or known[2] != options["delay"]:
+        if plan is None or plan.delay != options["delay"]:
             for param in group["params"]:
                 check_window(self.state.get(param, {}), options["delay"])
         del options["lr"]
         if isinstance(group.get("betas"), list):
             del options["betas"]  # it may be changed in place again
         group.update(options)
-        alive = set(map(id, self.param_groups))
-        self._known = {i: seen for i, seen in self._known.items() if i in alive}
-        self._known[id(group)] = group, snapshot(group), group["delay"]
+        # Of no tensor yet, but it knows the options.
+        self._plans[id(group)] = StepPlan(group, [], self.state)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._plans = {}
-        self._known = {id(group): (group, (), -1) for group in self.param_groups}
 
     def load_state_dict(self, state_dict: StateDict) -> None:
-        """Load what `state_dict` returned; see Note [Types of loaded state]."""
-        saved: dict[Any, Any] = {}
-        small = [group["small_state"] for group in self.param_groups]
-
-        def prepare(_: Optimizer, final: StateDict) -> StateDict | None:
-            self._check_saved(final)
-            saved.update(final)
-            if len(final["param_groups"]) != len(small):
-                return None  # torch's own error follows
-            pairs = zip(final["param_groups"], small, strict=True)
-            return {**final, "param_groups": [self._completed(*pair) for pair in pairs]}
-
-        def restore(_: Optimizer) -> None:
-            self._restore(saved)
-
-        # Registered last and first, so that the user's own hooks see and decide
-        # everything: the dict before it is loaded, the state after it was restored.
-        before = self.register_load_state_dict_pre_hook(prepare)
-        after = self.register_load_state_dict_post_hook(restore, prepend=True)
-        try:
+        """Load what `state_dict` returned, of any class of the family or of AdamW."""
+        with checkpoints.translated(self, self._options_of):
             super().load_state_dict(state_dict)
-        finally:
-            before.remove()
-            after.remove()
 
-    def _completed(self, saved: Group, small: bool) -> Group:
-        """A saved group with what it lacks, checked; how small state is, is ours."""
-        group = {**saved, "small_state": small}
-        if is_foreign(saved):  # there these mean something else
-            for option in ("eps", "foreach", "fused", "nesterov", "momentum"):
-                group.pop(option, None)
-        if group.pop("eps_is_the_conventions", False):  # of an older checkpoint
-            group["eps"] = None
-        return {**group, **self._options_of(group)}
+    def _init_group(self, group: Group, flat: list[Any], is_traced: bool) -> None:
+        """Append what a step needs, for each parameter with a gradient in turn.
 
-    def _check_saved(self, saved: StateDict) -> None:
-        """Refuse what could not be continued, before anything is replaced."""
-        ids = [i for group in saved["param_groups"] for i in group["params"]]
-        params = [p for group in self.param_groups for p in group["params"]]
-        for i, param in zip(ids, params, strict=False):  # torch compares the lengths
-            state = saved["state"].get(i)
-            if not state:
-                continue
-            found = [name for name in _MEANS if name in state]
-            if not found or not {"exp_avg_sq", "exp_avg_sq_code"} & state.keys():
-                raise ValueError(
-                    f"state_dict must hold exp_avg or momentum_buffer, and exp_avg_sq, "
-                    f"of parameter {i}, got {', '.join(map(str, state))}; it is of "
-                    "another optimizer"
-                )
-            shape = tuple(real(state[found[0]]).shape)
-            if shape != tuple(real(param).shape):
-                raise ValueError(
-                    f"state_dict must have {found[0]} of parameter {i} in the shape of "
-                    f"the parameter, {tuple(real(param).shape)}, got {shape}; "
-                    "are the parameters in the order in which they were saved?"
-                )
-
-    def _restore(self, saved: StateDict) -> None:
-        """See Note [Types of loaded state]."""
-        ids = [i for group in saved["param_groups"] for i in group["params"]]
-        params = [p for group in self.param_groups for p in group["params"]]
-        for i, param in zip(ids, params, strict=True):
-            odd = param.dtype in HALF or param.is_complex()
-            for name, value in saved["state"].get(i, {}).items():
-                if not isinstance(value, Tensor):
-                    continue
-                if name in EXACT:
-                    self.state[param][name] = value.to(param.device)
-                elif odd and name in WIDE:
-                    wide = real(value).to(param.device, wide_dtype(real(param)))
-                    self.state[param][name] = wide
-        groups = zip(self.param_groups, saved["param_groups"], strict=True)
-        for group, theirs in groups:
-            for param in group["params"]:
-                if not self.state.get(param):
-                    continue
-                if is_foreign(theirs):
-                    adopt(self.state[param], group)
-                self._complete_state(param, group)
-
-    def _init_group(
-        self,
-        group: Group,
-        params: list[Tensor],
-        grads: list[Tensor],
-        steps: list[Tensor],
-        exp_avgs: list[Tensor | None],
-        exp_avg_sqs: list[Tensor],
-        max_exp_avg_sqs: list[Tensor | None],
-        pasts: list[Tensor | None],
-        momentum_buffers: list[Tensor | None],
-        compensations: list[Tensor | None],
-        mean_scales: list[Tensor | None],
-        exp_avg_sq_scales: list[Tensor | None],
-        streams: list[Tensor | None],
-        seeds: list[int | None],
-    ) -> None:
-        """Append what a step needs, one entry for each parameter with a gradient.
-
-        The name and the flat lists are what torch.compile knows: it runs this method
-        while tracing, so that state is made once and outside the graph.
+        The name, and lists that hold nothing but values, are what torch.compile knows:
+        it runs this method while tracing, so that state is made once and outside the
+        graph. Else options were checked before the first group was planned.
         """
-        if id(group) in self._known:  # not one that `step_one` made
+        if is_traced:
             self._check_options(group)
-        # What an option needs is made when it is first needed, and what none needs any
-        # more is not handed on: options may change between steps.
-        columns: dict[str, list[Any]] = {
-            "step": steps,
-            "exp_avg": exp_avgs,
-            "exp_avg_sq": exp_avg_sqs,
-            "max_exp_avg_sq": max_exp_avg_sqs,
-            "past": pasts,
-            "momentum_buffer": momentum_buffers,
-            "compensation": compensations,
-            "exp_avg_sq_scale": exp_avg_sq_scales,
-            "stream": streams,
-        }
         # Once for all parameters: on accelerators this runs at every step.
         rule = rule_of(group)
-        mean = mean_of(rule)
+        numbers: dict[int, int] = {}
         for param in group["params"]:
             grad = param.grad
             if grad is None:
                 continue
+            # What an option needs is made when it is first needed, and what none needs
+            # any more is not handed on: options may change between steps.
             state = self.state[param]
             names = wanted(group, rule, param)
             if not fits(state, names):
-                self._complete_state(param, group)
-            params.append(param)
-            grads.append(grad)
-            for name, column in columns.items():
-                coded = f"{name}_code" if f"{name}_code" in names else name
-                column.append(state[coded] if coded in names else None)
-            scale = f"{mean}_scale"
-            mean_scales.append(state[scale] if scale in names else None)
-            seeds.append(group["stochastic_rounding"])
+                numbers = numbers or self._numbers()
+                complete(state, param, group, numbers[id(param)])
+            flat += param, grad, *values_of(state, names, rule)
+            flat.append(group["stochastic_rounding"])
 
-    def _complete_state(self, param: Tensor, group: Group) -> None:
+    def _items(self, group: Group) -> list[ParamWithState]:
+        flat: list[Any] = []
+        self._init_group(group, flat, torch.compiler.is_compiling())
+        # All but the place in a sharded tensor, which only a kernel needs.
+        n = len(ParamWithState._fields) - 1
+        return [ParamWithState(*flat[i : i + n]) for i in range(0, len(flat), n)]
+
+    def _numbers(self) -> dict[int, int]:
+        """The place of every parameter among all, by its identity."""
         params = (p for group in self.param_groups for p in group["params"])
-        number = next(i for i, p in enumerate(params) if p is param)
-        complete(self.state[param], param, group, number)
+        return {id(param): i for i, param in enumerate(params)}
 
     @overload
     def step(self, closure: None = None) -> None: ...
@@ -285,9 +161,10 @@ class FamilyOptimizer(Optimizer):
         Args:
             closure: reevaluates the model and returns the loss.
         """
-        if closure is None and not torch.compiler.is_compiling() and self._is_lean():
-            for group in self.param_groups:
-                self._plans[id(group)][1].run(group)
+        again = closure is None and not torch.compiler.is_compiling()
+        if again and (plans := self._current_plans()) is not None:
+            for plan in plans:
+                plan.run()
             return None
         # A subclass with a step of its own has had its hooks run around that.
         own = type(self).step is FamilyOptimizer.step
@@ -298,28 +175,26 @@ class FamilyOptimizer(Optimizer):
     # Hooks, profiler and autograd are looked after below, not around `step`.
     step.hooked = True  # pyright: ignore[reportFunctionMemberAccess]
 
-    def _is_lean(self) -> bool:
-        """Is there nothing to do but to call C again? Small models feel the rest."""
-        return (
-            not (self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks)
-            and not (_global_optimizer_pre_hooks or _global_optimizer_post_hooks)
-            and not torch.autograd._profiler_enabled()  # pyright: ignore
-            and all(
-                not group["error_if_nonfinite"] and self._plan_of(group) is not None
-                for group in self.param_groups
-            )
-        )
+    def _current_plans(self) -> list[StepPlan] | None:
+        """The plans of the last step, if there is nothing to do but to run them again.
 
-    def _plan_of(self, group: Group) -> native.GroupPlan | None:
-        """The plan of a group, if it still says the truth."""
-        known = self._plans.get(id(group))
-        if known is None or not known[1].refresh(group, self.state):
+        Small models feel the rest.
+        """
+        if _torch_internals.is_watched(self):
             return None
-        return known[1]
+        plans: list[StepPlan] = []
+        for group in self.param_groups:
+            plan = self._plans.get(id(group))
+            if plan is None or group["error_if_nonfinite"]:
+                return None
+            if not plan.is_current(self.state):
+                return None
+            plans.append(plan)
+        return plans
 
-    @_use_grad_for_differentiable
+    @_torch_internals.use_grad_for_differentiable
     def _full_step(self, closure: Callable[[], float] | None = None) -> float | None:
-        _check_capture(self)
+        _torch_internals.check_capture(self)
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -330,37 +205,32 @@ class FamilyOptimizer(Optimizer):
                 check: Any = torch.compiler.disable(self._check_groups)  # pyright: ignore[reportUnknownMemberType]
                 check()
             for group in self.param_groups:
-                items = self._items(group)
-                h = step_options_of(group)
-                for kernel, part in share_out(group, items, h):
-                    kernel(part, h)
+                StepPlan(group, self._items(group)).run()
             return loss
         self._check_groups()
-        for run in [self._prepare(group) for group in self.param_groups]:
-            run()
+        # All of them before the first is run: fused=True may be impossible.
+        for plan in [self._plan(group) for group in self.param_groups]:
+            plan.run()
         return loss
 
     _hooked_step = Optimizer.profile_hook_step(_full_step)
 
-    def _prepare(self, group: Group) -> Callable[[], None]:
-        """Share out a group's tensors; nothing moves yet."""
-        if (plan := self._plan_of(group)) is not None:
-            return partial(plan.run, group)
-        alive = set(map(id, self.param_groups)) - {id(group)}
-        self._plans = {i: plan for i, plan in self._plans.items() if i in alive}
-        h = step_options_of(group)
-        items = self._items(group)
-        work = share_out(group, items, h)
-        if items and work == [Work(native.update, items)]:
-            plan = native.GroupPlan(group, items, self.state)
-            self._plans[id(group)] = group, plan
-            return partial(plan.run, group)
+    def _plan(self, group: Group) -> StepPlan:
+        """The plan of the last step if it is current, else a new one."""
+        plan = self._plans.get(id(group))
+        if plan is None or not plan.is_current(self.state):
+            plan = StepPlan(group, self._items(group), self.state)
+            self._plans[id(group)] = plan
+        return plan
 
-        def run() -> None:
-            for kernel, part in work:
-                kernel(part, h)
-
-        return run
+    def _check_groups(self) -> None:
+        """Look at all groups before the first state is made or parameter moved."""
+        for i, group in enumerate(self.param_groups):
+            self._check_options(group)
+            check_gradients(group, i)
+        if len(self._plans) > len(self.param_groups):
+            alive = set(map(id, self.param_groups))
+            self._plans = {i: plan for i, plan in self._plans.items() if i in alive}
 
     @torch.no_grad()
     def step_one(self, i: int, j: int, *, n_before: int) -> None:
@@ -373,71 +243,9 @@ class FamilyOptimizer(Optimizer):
         """
         group = self.param_groups[i]
         self._check_options(group)
-        self._check_dense(i, j)
-        if group["error_if_nonfinite"]:
-            self._check_finite(i, j, n_before=n_before)
+        check_gradients(group, i, j, n_before=n_before)
         alone = {**group, "params": [group["params"][j]]}
-        h = step_options_of(alone)
-        for kernel, items in share_out(alone, self._items(alone), h):
-            kernel(items, h)
-
-    def _items(self, group: Group) -> list[ParamWithState]:
-        # All but the place in a sharded tensor, which only a kernel asks for.
-        fields: list[list[Any]] = [[] for _ in ParamWithState._fields[:-1]]
-        self._init_group(group, *fields)
-        return [ParamWithState(*values) for values in zip(*fields, strict=True)]
-
-    def _check_groups(self) -> None:
-        """Look at all groups before the first state is made or parameter moved."""
-        for i, group in enumerate(self.param_groups):
-            self._check_options(group)
-            self._check_dense(i)
-            if group["error_if_nonfinite"]:
-                self._check_finite(i)
-
-    def _check_dense(self, i: int, *only: int) -> None:
-        for name, grad in self._gradients(i, *only):
-            if grad.layout != torch.strided:
-                raise RuntimeError(
-                    f"the gradient of {name} must be dense, got {grad.layout}; pass "
-                    "sparse=False to its nn.Embedding, or give that parameter to "
-                    "torch.optim.SparseAdam"
-                )
-
-    def _check_finite(self, i: int, *only: int, n_before: int = 0) -> None:
-        changed = "nothing was changed, so the step can be skipped"
-        if n_before > 0:
-            changed = (
-                f"it was not changed, but {n_before} parameters whose gradients came "
-                "first were; go back to a checkpoint, or go on after opt.step()"
-            )
-        for name, grad in self._gradients(i, *only):
-            if not bool(grad.isfinite().all()):
-                raise RuntimeError(
-                    f"the gradient of {name} must be finite, got "
-                    f"{int((~grad.isfinite()).sum())} of {grad.numel()} elements NaN "
-                    f"or infinite; {changed}"
-                )
-
-    def _gradients(self, i: int, *only: int) -> Iterator[tuple[str, Tensor]]:
-        group = self.param_groups[i]
-        names = group.get("param_names")
-        for j in only or range(len(group["params"])):
-            grad = group["params"][j].grad
-            if grad is not None:
-                name = f"{names[j]!r}" if names else f"parameter {j} of group {i}"
-                yield name, grad
-
-
-# Note [Types of loaded state]
-# torch casts floating-point state to the parameter's type when it is loaded. For a
-# bfloat16 parameter that would round m and s to 8 bits, and 1 - β2 = 0.001 away. For a
-# complex parameter it casts nothing: m and s would keep another precision, or stay
-# complex if torch.optim saved them. So the saved values are put back in the type of the
-# arithmetic afterwards.
-
-# A running mean in a checkpoint, as numbers or as codes.
-_MEANS = ("exp_avg", "exp_avg_code", "momentum_buffer", "momentum_buffer_code")
+        StepPlan(alone, self._items(alone)).run()
 
 
 # What belongs to a constructor and is no option.
@@ -447,22 +255,6 @@ _SELF = ("self", "params")
 def _owner(option: str) -> str:
     """The class that takes an option which not every class takes."""
     return {"reduction": "AdaShift", "as_rmsprop": "RMSprop"}.get(option, "ACProp")
-
-
-def _besides(group: Group, options: Group) -> Group:
-    """What a group holds that is no option: its parameters, notes of the user's."""
-    return {name: value for name, value in group.items() if name not in options}
-
-
-def _check_capture(optimizer: Optimizer) -> None:
-    """torch's own look at whether a graph is being captured; renamed in torch 2.11."""
-    for name in (
-        "_accelerator_graph_capture_health_check",
-        "_cuda_graph_capture_health_check",
-    ):
-        if hasattr(optimizer, name):
-            return getattr(optimizer, name)()
-    return None
 
 
 def _signature(cls: type[FamilyOptimizer]) -> inspect.Signature:

@@ -80,8 +80,8 @@ def zeros(param: Tensor, dtype: torch.dtype) -> Codes:
             piece, given.device_mesh, placements, shape=shape, stride=stride
         )
 
-    whole = torch.Size((param.shape[0], n_blocks(columns)))
-    return Codes(sharded(code, param.shape), sharded(scale, whole))
+    all_scales = torch.Size((param.shape[0], n_blocks(columns)))
+    return Codes(sharded(code, param.shape), sharded(scale, all_scales))
 
 
 def encode_mean(m: Tensor, bits: Tensor) -> Codes:
@@ -90,13 +90,13 @@ def encode_mean(m: Tensor, bits: Tensor) -> Codes:
     scale = blocks.abs().amax(-1)
     y = blocks.abs() * (127.0**2 / _divisor(scale))
     code = _root_at_random(y, _blocks(bits & 0xFFFF), 127).copysign(blocks)
-    return Codes(_whole(code, m).to(torch.int8), scale)
+    return Codes(_unblocked(code, m).to(torch.int8), scale)
 
 
 def decode_mean(codes: Codes) -> Tensor:
     """The way back of `encode_mean`."""
     c = _blocks(codes.code.to(codes.scale.dtype))
-    return _whole(c * c.abs() * (codes.scale / 127.0**2).unsqueeze(-1), codes.code)
+    return _unblocked(c * c.abs() * (codes.scale / 127.0**2).unsqueeze(-1), codes.code)
 
 
 def encode_surprise(s: Tensor, bits: Tensor) -> Codes:
@@ -106,7 +106,7 @@ def encode_surprise(s: Tensor, bits: Tensor) -> Codes:
     y = (blocks / _divisor(scale)).sqrt().sqrt() * 255.0**2
     code = _root_at_random(y, _blocks(bits >> 16), 255)
     code = torch.maximum(code, (blocks > 0).to(y.dtype))
-    return Codes(_whole(code, s).to(torch.uint8), scale)
+    return Codes(_unblocked(code, s).to(torch.uint8), scale)
 
 
 # Note [The fourth root]
@@ -119,7 +119,7 @@ def encode_surprise(s: Tensor, bits: Tensor) -> Codes:
 def decode_surprise(codes: Codes) -> Tensor:
     """The way back of `encode_surprise`."""
     c = _blocks(codes.code.to(codes.scale.dtype))
-    return _whole(_eighth(c / 255) * codes.scale.unsqueeze(-1), codes.code)
+    return _unblocked(_eighth(c / 255) * codes.scale.unsqueeze(-1), codes.code)
 
 
 def _root_at_random(y: Tensor, sixteen: Tensor, most: int) -> Tensor:
@@ -148,7 +148,7 @@ def _blocks(x: Tensor) -> Tensor:
     return flat.view(n_rows, n, width)
 
 
-def _whole(blocks: Tensor, like: Tensor) -> Tensor:
+def _unblocked(blocks: Tensor, like: Tensor) -> Tensor:
     """The way back of `_blocks`."""
     n_rows, columns = rows(like.shape)
     return blocks.reshape(n_rows, -1)[:, :columns].reshape(like.shape)

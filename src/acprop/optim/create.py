@@ -11,11 +11,7 @@ from acprop.optim.groups import param_groups
 from acprop.optim.optimizers import ACProp, AdaBelief, Adam, AdaShift, RMSprop
 
 NAMES: dict[str, type[FamilyOptimizer]] = {
-    "acprop": ACProp,
-    "adabelief": AdaBelief,
-    "adam": Adam,
-    "adashift": AdaShift,
-    "rmsprop": RMSprop,
+    cls.__name__.lower(): cls for cls in (ACProp, AdaBelief, Adam, AdaShift, RMSprop)
 }
 
 

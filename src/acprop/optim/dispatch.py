@@ -7,11 +7,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import torch
-from torch.optim.optimizer import (
-    _default_to_fused_or_foreach,  # pyright: ignore[reportPrivateUsage]
-)
 
 from acprop import native as library
+from acprop.optim._torch_internals import takes_foreach
 from acprop.optim.kernels import blocked, foreach, loop, native, small
 from acprop.optim.params import ParamWithState, local
 from acprop.optim.step_options import StepOptions
@@ -19,54 +17,37 @@ from acprop.optim.step_options import StepOptions
 Kernel = Callable[[Sequence[ParamWithState], StepOptions], None]
 
 
-class Work(NamedTuple):
+class KernelCall(NamedTuple):
     """Some tensors of a group, and the kernel that takes them."""
 
     kernel: Kernel
     items: list[ParamWithState]
 
-    def __eq__(self, other: object) -> bool:
-        """The same kernel and the same items: tensors are not compared by value."""
-        return (
-            isinstance(other, Work)
-            and self.kernel is other.kernel
-            and list(map(id, self.items)) == list(map(id, other.items))
-        )
 
-
-def share_out(
+def assign_kernels(
     group: dict[str, Any], items: list[ParamWithState], h: StepOptions
-) -> list[Work]:
+) -> list[KernelCall]:
     """Decide; nothing moves yet. RuntimeError if fused=True is impossible."""
-    if torch.compiler.is_compiling():
-        coded, items = _coded(items)
-        kernel = foreach.update if group["foreach"] else loop.update
-        both = [Work(small.update, coded), Work(kernel, items)]
-        return [work for work in both if work.items]
-    if not h.differentiable and h.rule.reduction is None and h.constraint is None:
+    compiling = torch.compiler.is_compiling()
+    by_element = h.rule.reduction is None and h.constraint is None
+    if by_element and not compiling and not h.differentiable:
         items = [local(item) for item in items]
-    coded, items = _coded(items)
-    work = [Work(small.update, coded)] if coded else []
-    if group["fused"] or (group["fused"] is None and group["foreach"] is None):
+    coded = [item for item in items if item.mean_scale is not None]
+    items = [item for item in items if item.mean_scale is None]
+    taken: list[ParamWithState] = []
+    free = group["fused"] is None and group["foreach"] is None
+    if not compiling and (group["fused"] or free):
         taken, items = _for_native(group, items, h)
-        work += [Work(native.update, taken)] if taken else []
-    if not items:
-        return work
     if h.differentiable or group["foreach"] is False:
         kernel = loop.update
-    elif group["foreach"] or _torch_takes_foreach(items):
+    elif compiling:
+        kernel = foreach.update if group["foreach"] else loop.update
+    elif group["foreach"] or (items and takes_foreach([i.param for i in items])):
         kernel = foreach.update
     else:
         kernel = blocked.update
-    return [*work, Work(kernel, items)]
-
-
-def _coded(
-    items: list[ParamWithState],
-) -> tuple[list[ParamWithState], list[ParamWithState]]:
-    """What has 8-bit state, and the rest."""
-    coded = [item for item in items if item.mean_scale is not None]
-    return coded, [item for item in items if item.mean_scale is None]
+    calls = ((small.update, coded), (native.update, taken), (kernel, items))
+    return [KernelCall(kernel, items) for kernel, items in calls if items]
 
 
 def _for_native(
@@ -74,29 +55,21 @@ def _for_native(
 ) -> tuple[list[ParamWithState], list[ParamWithState]]:
     """What the C kernel takes, and what it leaves to another."""
     reasons = native.reasons(items, h)
-    taken = [s for s, reason in zip(items, reasons, strict=True) if reason is None]
-    rest = [s for s, reason in zip(items, reasons, strict=True) if reason is not None]
+    pairs = list(zip(items, reasons, strict=True))
+    taken = [item for item, reason in pairs if reason is None]
+    rest = [item for item, reason in pairs if reason is not None]
     if rest and group["fused"]:
         reason = next(filter(None, reasons))
         raise RuntimeError(
             f"fused must be None or False, got True; of the native kernel: {reason}"
         )
     if rest and library.load() is None and rest[0].param.device.type == "cpu":
-        _say_once(str(library.why_not()))
+        _warn_once(str(library.why_not()))
     return taken, rest
 
 
-def _torch_takes_foreach(items: list[ParamWithState]) -> bool:
-    return (
-        bool(items)
-        and _default_to_fused_or_foreach(
-            [item.param for item in items], differentiable=False
-        )[1]
-    )
-
-
 @cache
-def _say_once(reason: str) -> None:
+def _warn_once(reason: str) -> None:
     if not library.is_switched_off():
         warnings.warn(
             f"acprop takes its slower path on the CPU: {reason}",

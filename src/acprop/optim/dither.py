@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from acprop.optim._torch_internals import first_indices
+
 _MASK = 0xFFFFFFFF
 
 
@@ -47,18 +49,9 @@ def _mixed(x: Tensor) -> Tensor:
 
 def offset_of(param: Any) -> int:
     """The number of this rank's first element, where the tensor is sharded by rows."""
-    placements = getattr(param, "placements", None)
-    if placements is None:
+    if not hasattr(param, "placements"):
         return 0
-    # Only reached with a DTensor in hand, so the import costs nothing new.
-    from torch.distributed.tensor._utils import (
-        compute_local_shape_and_global_offset,
-    )
-
-    _, starts = compute_local_shape_and_global_offset(
-        param.shape, param.device_mesh, placements
-    )
     number = 0
-    for start, size in zip(starts, param.shape, strict=True):
+    for start, size in zip(first_indices(param), param.shape, strict=True):
         number = number * size + start
     return number

@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from acprop.optim._torch_internals import NormBase
 from acprop.optim.layers import layer_rates
 
 
@@ -99,7 +100,7 @@ _NORMS = (
     nn.LayerNorm,
     nn.LocalResponseNorm,
     nn.RMSNorm,
-    nn.modules.batchnorm._NormBase,  # pyright: ignore[reportPrivateUsage]
+    NormBase,
 )
 
 

@@ -57,13 +57,9 @@ class ACProp(FamilyOptimizer):
         delay: int = 1,
         **options: Unpack[Keywords],
     ) -> None:
-        own = {
-            "average": average,
-            "nesterov": nesterov,
-            "center": center,
-            "delay": delay,
-        }
-        super().__init__(params, _common(lr, betas, eps, weight_decay) | own | options)
+        first = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        rule = {"average": average, "nesterov": nesterov, "center": center}
+        super().__init__(params, **first, **rule, delay=delay, **options)
 
 
 class AdaBelief(FamilyOptimizer):
@@ -97,7 +93,8 @@ class AdaBelief(FamilyOptimizer):
         weight_decay: float | Tensor = 0.0,
         **options: Unpack[Keywords],
     ) -> None:
-        super().__init__(params, _common(lr, betas, eps, weight_decay) | options)
+        first = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, **first, **options)
 
 
 class AdaShift(FamilyOptimizer):
@@ -136,8 +133,9 @@ class AdaShift(FamilyOptimizer):
         reduction: Literal["max", "mean"] | None = None,
         **options: Unpack[Keywords],
     ) -> None:
+        first = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
         own = {"delay": delay, "reduction": reduction}
-        super().__init__(params, _common(lr, betas, eps, weight_decay) | own | options)
+        super().__init__(params, **first, **own, **options)
 
 
 class Adam(FamilyOptimizer):
@@ -171,7 +169,8 @@ class Adam(FamilyOptimizer):
         weight_decay: float | Tensor = 0.0,
         **options: Unpack[Keywords],
     ) -> None:
-        super().__init__(params, _common(lr, betas, eps, weight_decay) | options)
+        first = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, **first, **options)
 
 
 class RMSprop(FamilyOptimizer):
@@ -212,13 +211,7 @@ class RMSprop(FamilyOptimizer):
     ) -> None:
         own = {"alpha": alpha, "momentum": momentum, "centered": centered}
         common = {"lr": lr, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(params, common | own | options)
-
-
-def _common(
-    lr: float | Tensor, betas: Betas, eps: float | None, weight_decay: float | Tensor
-) -> dict[str, Any]:
-    return {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, **common, **own, **options)
 
 
 def _explained(names: list[str]) -> str:

@@ -1,11 +1,11 @@
 """The options of a parameter group: one field each, with its default and its meaning.
 
 Constructors, signatures, `help`, checks and checkpoints derive from `Options`; the
-scalars of a step from `settings`. Every message has the form
+numbers of a step from `step_options`. Every message has the form
 `<argument> must <condition>, got <value>[; <remedy>]`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
 from operator import itemgetter
@@ -13,127 +13,19 @@ from typing import Any, Literal, TypedDict
 
 from torch import Tensor
 
-from acprop import checks
 from acprop import rule as rules
-from acprop.optim.constraints import Constraint, to_plain
+from acprop.optim import option_checks as check
+from acprop.optim.constraints import Box, to_plain
 from acprop.rule import Clip, Convention, Rule
 
 Group = dict[str, Any]
 Betas = tuple[float | Tensor, float | Tensor]
 ClipOption = Clip | Literal["convention"]
-Check = Callable[[str, Any], Any]
 
 
-# ---- checks: each returns the value as a checkpoint keeps it ------------------------
-
-
-def _python(value: Any) -> Any:
-    """A numpy scalar as Python's own, which torch.load(weights_only=True) can read."""
-    if isinstance(value, Tensor) or not hasattr(value, "item"):
-        return value
-    return value.item()
-
-
-def _not_negative(name: str, value: Any) -> float:
-    return checks.not_negative(name, _python(value))
-
-
-def _lr(name: str, value: Any) -> float | Tensor:
-    if not isinstance(value, Tensor):
-        return _not_negative(name, value)
-    _one_element(name, value)
-    _not_negative(name, value.item())
-    return value
-
-
-def _one_element(name: str, value: Tensor) -> None:
-    if value.numel() != 1:
-        raise ValueError(
-            f"{name} must have one element if it is a tensor, "
-            f"got shape {tuple(value.shape)}"
-        )
-
-
-def _weight_decay(name: str, value: Any) -> float | Tensor:
-    if isinstance(value, Tensor):
-        return _lr(name, value)
-    return _not_negative(name, value)
-
-
-def check_decay(name: str, value: Any) -> float | Tensor:
-    """Refuse what cannot be the decay of a running mean."""
-    if isinstance(value, Tensor):
-        _one_element(name, value)
-        check_decay(name, value.item())
-        return value
-    return checks.decay(name, _python(value))
-
-
-def _betas(name: str, value: Any) -> Betas:
-    # Any pair: configuration libraries have lists of their own.
-    if isinstance(value, str | Tensor) or not isinstance(value, Iterable):
-        raise TypeError(f"{name} must be a pair of numbers, got {value!r}")
-    pair: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
-    if len(pair) != 2:
-        raise TypeError(f"{name} must be a pair of numbers, got {value!r}")
-    beta1, beta2 = (check_decay(f"{name}[{i}]", b) for i, b in enumerate(pair))
-    return beta1, beta2
-
-
-def _eps(name: str, value: Any) -> float | None:
-    return None if value is None else _not_negative(name, value)
-
-
-def _clip(name: str, value: Any) -> ClipOption:
-    value = _python(value)
-    if value != "convention":
-        rules.check_clip(name, value)
-    return value
-
-
-def _convention(_: str, value: Any) -> rules.PlainConvention:
-    return rules.plain(rules.convention(value))
-
-
-def _constraint(_: str, value: Any) -> Any:
-    return to_plain(value)
-
-
-def _flag(name: str, value: Any) -> bool:
-    value = _python(value)
-    if isinstance(value, int) and value in (0, 1):
-        return bool(value)
-    raise TypeError(f"{name} must be True or False, got {value!r}")
-
-
-def _kernel(name: str, value: Any) -> bool | None:
-    if value is None:
-        return None
-    try:
-        return _flag(name, value)
-    except TypeError as error:
-        raise TypeError(f"{name} must be None, True or False, got {value!r}") from error
-
-
-def _seed(name: str, value: Any) -> int | None:
-    value = _python(value)
-    if value is not None and checks.whole(name, value, least=0) >= 2**32:
-        raise ValueError(
-            f"{name} must be below 2**32, got {value}; take a smaller seed"
-        )
-    return value
-
-
-def _of_rule(_: str, value: Any) -> Any:
-    return _python(value)  # `Rule` itself looks at all of them together
-
-
-def option(default: Any, check: Check, meaning: str) -> Any:
+def option(default: Any, is_allowed: check.Check, meaning: str) -> Any:
     """A field of `Options`."""
-    return field(default=default, metadata={"check": check, "meaning": meaning})
-
-
-# ---- the options --------------------------------------------------------------------
+    return field(default=default, metadata={"check": is_allowed, "meaning": meaning})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,21 +33,23 @@ class Options:
     """What a parameter group holds besides its parameters."""
 
     lr: float | Tensor = option(
-        1e-3, _lr, "learning rate; a one-element tensor is allowed."
+        1e-3, check.amount, "learning rate; a one-element tensor is allowed."
     )
     betas: Betas = option(
-        (0.9, 0.999), _betas, "(β1, β2), the decay of the average and of the surprise."
+        (0.9, 0.999),
+        check.betas,
+        "(β1, β2), the decay of the average and of the surprise.",
     )
     eps: float | None = option(
         None,
-        _eps,
+        check.eps,
         "ε; None takes the convention's own: 1e-30 guarded, 1e-8 as in torch.optim, "
         "1e-16 otherwise.",
     )
-    weight_decay: float | Tensor = option(0.0, _weight_decay, "λ.")
+    weight_decay: float | Tensor = option(0.0, check.amount, "λ.")
     convention: str | Convention = option(
         "guarded",
-        _convention,
+        check.convention,
         '"guarded", or to the letter of a publication: "paper" (Algorithm 2), '
         '"authors" (their repository, rectification off), "optax" '
         "(optax.contrib.acprop). A `Convention` of your own is welcome too: "
@@ -163,32 +57,32 @@ class Options:
     )
     decoupled_weight_decay: bool = option(
         True,
-        _flag,
+        check.flag,
         "True: x = x - lr·λ·x before the step, as AdamW does. False: g = g + λ·x, as "
         "Adam does.",
     )
     amsgrad: bool = option(
         False,
-        _flag,
+        check.flag,
         'divide by the largest root so far; with "guarded" and "paper" no step size '
         "then ever grows, as the appendix's momentum theorem needs it.",
     )
     average: rules.Average | Literal["convention"] = option(
         "convention",
-        _of_rule,
+        check.of_rule,
         'what is averaged with β1: None, nothing, as in Algorithm 2; "before", the '
         'gradient, before it is divided, as Adam does; "after", the normalised '
         'gradient; or "convention": "after" if guarded, else None.',
     )
     nesterov: bool | Literal["convention"] = option(
         "convention",
-        _of_rule,
+        check.of_rule,
         'does the average look one step ahead? "convention": as the convention\'s own '
         "average does; another average does not.",
     )
     center: rules.Center | Literal["convention"] = option(
         "convention",
-        _of_rule,
+        check.of_rule,
         'what s is centered on: None, nothing; "m", the running mean of gradients, as '
         'in the paper; "average", what the average itself implies, which needs no m; '
         'or "convention": "average" for the guarded convention\'s own average, else '
@@ -196,74 +90,75 @@ class Options:
     )
     delay: int = option(
         1,
-        _of_rule,
+        check.of_rule,
         "by how many steps s lags behind; a larger delay divides the mean of the "
         "newest `delay` gradients; 0 is synchronous.",
     )
     reduction: Literal["max", "mean"] | None = option(
         None,
-        _of_rule,
+        check.of_rule,
         '"max" or "mean" shares one second moment among all elements of a tensor; '
         "None keeps one for each element.",
     )
     as_rmsprop: bool = option(
         False,
-        _flag,
+        check.flag,
         "average and center as torch.optim.RMSprop has them, M = β1·M + u and "
         "(1 - β2)·Σ β2^i·g² - m² with m of the decay β2.",
     )
     clip: ClipOption = option(
         "convention",
-        _clip,
+        check.clip,
         'bound on |u|, the normalised gradient: a number, "t**0.25", which grows with '
         'the step, None for none, or "convention": the growing one if guarded, else '
         "none.",
     )
-    constraint: Constraint | None = option(
+    constraint: Box | None = option(
         None,
-        _constraint,
-        "`Box(lo, hi)` or `Ball(radius, center)`: the feasible set of each parameter "
-        "tensor, projected onto in the metric of the step.",
+        lambda _, value: to_plain(value),
+        "`Box(lo, hi)`: where every element is to stay.",
     )
-    maximize: bool = option(False, _flag, "ascend.")
+    maximize: bool = option(False, check.flag, "ascend.")
     foreach: bool | None = option(
         None,
-        _kernel,
+        check.kernel,
         "use torch's list operations; None does so where torch.optim would.",
     )
     fused: bool | None = option(
         None,
-        _kernel,
+        check.kernel,
         "True demands the native one-pass kernel of the CPU, or an error at the step "
         "that says why not; None takes it for all that it can do; False never.",
     )
     capturable: bool = option(
-        False, _flag, "keep the step counter on the device, for graph capture."
+        False, check.flag, "keep the step counter on the device, for graph capture."
     )
     differentiable: bool = option(
-        False, _flag, "let autograd run through the step; betas and λ may be tensors."
+        False,
+        check.flag,
+        "let autograd run through the step; betas and λ may be tensors.",
     )
     kahan: bool = option(
         True,
-        _flag,
+        check.flag,
         "carry along what half-precision parameters lose in rounding, so that updates "
         "below their resolution add up; one more buffer of their type.",
     )
     stochastic_rounding: int | None = option(
         None,
-        _seed,
+        check.seed,
         "a seed below 2**32: round bfloat16 parameters at random, so that it is right "
         "on average, and keep no compensation; needs kahan=False. None does not.",
     )
     small_state: bool = option(
         False,
-        _flag,
+        check.flag,
         "keep the average and s of matrices and larger tensors in 8 bits per element: "
         "2.1 bytes per parameter instead of 8; docs/small-state.md.",
     )
     error_if_nonfinite: bool = option(
         False,
-        _flag,
+        check.flag,
         "raise, naming the parameter, before a NaN or infinite gradient changes "
         "anything; False does what torch.optim does.",
     )
@@ -285,7 +180,7 @@ class Keywords(TypedDict, total=False):
     decoupled_weight_decay: bool
     amsgrad: bool
     clip: ClipOption
-    constraint: Constraint | None
+    constraint: Box | None
     maximize: bool
     foreach: bool | None
     fused: bool | None
@@ -307,7 +202,7 @@ def checked(options: Mapping[str, Any]) -> Group:
         for name, f in FIELDS.items()
     }
     resolved(plain)
-    _check_together(plain)
+    check.together(plain)
     return plain
 
 
@@ -342,16 +237,16 @@ def from_rmsprop(given: Mapping[str, Any], betas: Betas = (0.0, 0.99)) -> Group:
     beta1, beta2 = betas
     group = dict(given)
     if "alpha" in group or "momentum" in group:
-        beta1 = check_decay("momentum", group.pop("momentum", beta1))
-        group["betas"] = beta1, check_decay("alpha", group.pop("alpha", beta2))
+        beta1 = check.decay("momentum", group.pop("momentum", beta1))
+        group["betas"] = beta1, check.decay("alpha", group.pop("alpha", beta2))
         group["average"] = "after" if beta1 > 0 else None
     if "centered" in group:
-        group["center"] = "m" if _flag("centered", group.pop("centered")) else None
+        group["center"] = "m" if check.flag("centered", group.pop("centered")) else None
     return group
 
 
 def snapshot(group: Group) -> tuple[Any, ...]:
-    """The options of a group but lr, to tell later whether one was changed by hand."""
+    """The options of a group but lr, for `is_unchanged`."""
     return tuple(
         copy(value) if type(value) in (list, dict) else value  # changed in place
         for value in _COMPARED(group)
@@ -364,41 +259,3 @@ def is_unchanged(group: Group, kept: tuple[Any, ...]) -> bool:
         return _COMPARED(group) == kept
     except (KeyError, ValueError, RuntimeError):  # one is gone; arrays, large tensors
         return False
-
-
-def _check_together(group: Group) -> None:
-    if group["fused"] and group["foreach"]:
-        raise ValueError("foreach must be None or False with fused=True, got True")
-    if group["foreach"] and group["differentiable"]:
-        raise ValueError(
-            "foreach must be None or False with differentiable=True, got True; "
-            "torch's list operations do not support autograd"
-        )
-    if group["stochastic_rounding"] is not None and group["kahan"]:
-        raise ValueError(
-            "kahan must be False with stochastic_rounding, got True; both mend the "
-            "same rounding"
-        )
-    if group["small_state"]:
-        _check_small(group)
-    numbers = {"betas[0]": group["betas"][0], "betas[1]": group["betas"][1]}
-    for name, value in {**numbers, "weight_decay": group["weight_decay"]}.items():
-        if isinstance(value, Tensor) and not group["differentiable"]:
-            raise TypeError(
-                f"{name} must be a number unless differentiable=True, got a tensor"
-            )
-
-
-def _check_small(group: Group) -> None:
-    """8-bit state is advanced in blocks, one step behind at most."""
-    for name, plain in {
-        "delay": group["delay"] in (0, 1),
-        "reduction": group["reduction"] is None,
-        "constraint": group["constraint"] is None,
-        "differentiable": not group["differentiable"],
-        "fused": not group["fused"],
-    }.items():
-        if not plain:
-            raise ValueError(
-                f"small_state must be False with {name}={group[name]!r}, got True"
-            )

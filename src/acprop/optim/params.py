@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from acprop.optim import dither
+from acprop.optim._torch_internals import has_no_storage
 
 
 class ParamWithState(NamedTuple):
@@ -115,26 +116,30 @@ def running(item: ParamWithState) -> tuple[Tensor | None, ...]:
     return item.exp_avg, item.exp_avg_sq, item.max_exp_avg_sq, item.momentum_buffer
 
 
+def elements_of(item: ParamWithState) -> dict[str, Any]:
+    """The tensors that have something for each element, by name."""
+    return {
+        name: value
+        for name, value in item._asdict().items()
+        if isinstance(value, Tensor) and name not in ("step", "stream")
+    }
+
+
 def local(item: ParamWithState) -> ParamWithState:
     """This rank's shards, where all is DTensors laid out alike; else the item itself.
 
     What is done element by element needs nothing of the other ranks.
     """
-    tensors: list[Any] = [
-        value
-        for name, value in item._asdict().items()
-        if isinstance(value, Tensor) and name not in ("step", "stream")
-    ]
-    if item.past is not None or not all(hasattr(t, "placements") for t in tensors):
+    tensors = elements_of(item)
+    every = tensors.values()
+    if item.past is not None or not all(hasattr(t, "placements") for t in every):
         return item
-    if len({(t.device_mesh, tuple(t.placements)) for t in tensors}) != 1:
+    if len({(t.device_mesh, tuple(t.placements)) for t in every}) != 1:
         return item
-    everything: list[Any] = list(item)
-    shards = ParamWithState(
-        *(t.to_local() if hasattr(t, "placements") else t for t in everything)
-    )
-    needed = item.stream is not None
-    return shards._replace(offset=dither.offset_of(item.param)) if needed else shards
+    shards: dict[str, Any] = {name: t.to_local() for name, t in tensors.items()}
+    if item.stream is not None:
+        shards["offset"] = dither.offset_of(item.param)
+    return item._replace(**shards)
 
 
 def is_plain(item: ParamWithState) -> bool:
@@ -149,7 +154,7 @@ def is_plain(item: ParamWithState) -> bool:
         type(param) in (Tensor, torch.nn.Parameter)
         and type(grad) is Tensor
         and all(type(t) is Tensor for t in state)
-        and not (param.is_neg() or grad.is_neg() or grad._is_zerotensor())  # pyright: ignore
+        and not (param.is_neg() or grad.is_neg() or has_no_storage(grad))
     )
 
 
@@ -189,7 +194,7 @@ def peak(x: Tensor) -> Tensor:
     return DTensor.from_local(top, shard.device_mesh, placements).full_tensor()
 
 
-def whole(partial: Tensor) -> Tensor:
+def full_tensor(partial: Tensor) -> Tensor:
     """The result of a reduction over all shards, where the tensor is a DTensor."""
     full = getattr(partial, "full_tensor", None)
     return partial if full is None else full()

@@ -4,15 +4,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.optim.optimizer import (
-    _get_scalar_dtype,  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType]
-)
 
-from acprop.optim import codes, dither
+from acprop import rule as rules
+from acprop.optim import _torch_internals, codes, dither
 from acprop.optim.codes import Codes
 from acprop.optim.options import Group, rule_of
-from acprop.optim.params import HALF, real, wide_dtype
-from acprop.optim.switch import translate
+from acprop.optim.params import HALF, ParamWithState, real, wide_dtype
 from acprop.rule import Rule
 
 State = dict[str, Any]
@@ -26,7 +23,7 @@ _CODED_MEANS = frozenset(
 )
 # In types of their own.
 EXACT = _CODED_MEANS | _CODED_SQ | {"stream"}
-# What one form of may be made of another: a mean that no option asks for any more is
+# Of these one form may be made of another. A mean that no option asks for any more is
 # dropped, so that it cannot come back years old.
 _MOMENTS = frozenset({*_MEANS, "exp_avg_sq"}) | _CODED_MEANS | _CODED_SQ
 
@@ -64,6 +61,21 @@ def mean_of(rule: Rule) -> str:
     return "exp_avg" if rule.keeps_m else "momentum_buffer"
 
 
+# What `ParamWithState` holds of the state, in its order.
+_KEPT = ParamWithState._fields[2:-2]
+
+
+def values_of(state: State, names: set[str], rule: Rule) -> list[Tensor | None]:
+    """The state in the order of `ParamWithState`; what is not wanted is None."""
+    values: list[Tensor | None] = []
+    for field in _KEPT:
+        name = f"{mean_of(rule)}_scale" if field == "mean_scale" else field
+        coded = f"{name}_code"
+        name = coded if coded in names else name
+        values.append(state[name] if name in names else None)
+    return values
+
+
 def complete(state: State, param: Tensor, group: Group, number: int) -> None:
     """Make the state of a parameter, or what it lacks after a change of options.
 
@@ -80,7 +92,7 @@ def complete(state: State, param: Tensor, group: Group, number: int) -> None:
     if not isinstance(step, Tensor):
         state["step"] = torch.tensor(
             float(step),
-            dtype=_get_scalar_dtype(),
+            dtype=_torch_internals.step_dtype(),
             # On the host unless a graph needs it: a launch costs more than an add.
             device=param.device if group["capturable"] else "cpu",
         )
@@ -116,6 +128,64 @@ def _zeros(name: str, param: Tensor, group: Group) -> Tensor:
     if name == "past":
         return torch.stack([zeros] * (group["delay"] - 1))
     return zeros
+
+
+# ---- from one running mean to another ------------------------------------------------
+# Some rules keep m, the mean of gradients, others M, the mean of normalised gradients.
+# With the denominator of the last step, D = √(s/(1 - β2^t)), one is about the other:
+#
+#     M = clip(m / D, ±c_t)        0 where D is 0
+#     m = M · D
+#
+# s stays what it is. Then the next step is about as long as the last one was.
+
+
+def translate(state: State, wanted: set[str], group: Group) -> None:
+    """Make of the running mean that a state has the one that is wanted instead.
+
+    The other one is dropped unless it is wanted too.
+    """
+    # Of the newest in an average: a mean has 1 - β1, where RMSprop's sum has 1.
+    weight = 1 - float(group["betas"][0]) if group["as_rmsprop"] else 1.0
+    if "exp_avg_sq" in state:
+        if "momentum_buffer" in wanted - state.keys() and "exp_avg" in state:
+            state["momentum_buffer"] = _normalised(state, group) / weight
+        elif "exp_avg" in wanted - state.keys() and "momentum_buffer" in state:
+            mean = state["momentum_buffer"] * weight
+            state["exp_avg"] = mean * _denominator(state, group)
+    for name in {"exp_avg", "momentum_buffer"} - wanted:
+        state.pop(name, None)
+
+
+def _normalised(state: State, group: Group) -> Tensor:
+    m, root = state["exp_avg"], _denominator(state, group)
+    mean = torch.where(root > 0, m / root, torch.zeros_like(m))
+    # As every u was: where s knew of no surprise m / D has no limit of its own.
+    if group["clip"] is None:
+        return mean
+    growing = group["clip"] == "t**0.25"
+    bound = float(state["step"]) ** 0.25 if growing else group["clip"]
+    return mean.clamp(-bound, bound)
+
+
+def _denominator(state: State, group: Group) -> Tensor:
+    seen = weight_seen(state, group)
+    radicand = state["exp_avg_sq"] / seen
+    if group["amsgrad"] and "max_exp_avg_sq" in state:
+        top = state["max_exp_avg_sq"]
+        top = top if keeps_corrected_maximum(group) else top / seen
+        radicand = torch.maximum(radicand, top)
+    return radicand.sqrt()
+
+
+def weight_seen(state: State, group: Group) -> float:
+    """1 - β2^t, the weight of all gradients in s."""
+    return 1 - float(group["betas"][1]) ** float(state["step"]) or 1.0
+
+
+def keeps_corrected_maximum(group: Group) -> bool:
+    """Is AMSGrad's maximum one of corrected second moments?"""
+    return rules.convention(group["convention"]).amsgrad == "corrected"
 
 
 # ---- from numbers to codes and back -------------------------------------------------

@@ -3,12 +3,12 @@
 Every kernel computes the same lines (letters of the paper; `reference.step` is the
 long form):
 
-    u       = mean · (what the numerator sums up) / (√(scale·s + floor) + ε) in ±bound
+    u       = numerator_scale · (its weighted sum) / (√(scale·s + floor) + ε) in ±bound
     x       = x - lr·u             or the average of u, which may look one step ahead
     m, M, s   updated
 
-All the fine print of rule and convention is in the scalars `scale`, `floor`, `mean`
-and `bound`, computed once per tensor and step.
+All the fine print of rule and convention is in the scalars `scale`, `floor`,
+`numerator_scale` and `bound`, computed once per tensor and step.
 """
 
 import math
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from acprop import rule as rules
-from acprop.optim.constraints import Constraint, from_plain
+from acprop.optim.constraints import Box, from_plain
 from acprop.optim.options import rule_of
 from acprop.rule import Clip, Convention, Rule
 
@@ -41,7 +41,7 @@ class StepOptions(NamedTuple):
     amsgrad: bool
     as_rmsprop: bool
     clip: Clip
-    constraint: Constraint | None
+    constraint: Box | None
     maximize: bool
     # Does the step counter have to stay a tensor?
     on_device: bool
@@ -51,7 +51,7 @@ class StepOptions(NamedTuple):
         """What is added to the root.
 
         Where there is a bound, 0/0 must be 0: an ε too small for the type becomes its
-        smallest normal number, which no root of a nonzero s can tell from 0.
+        smallest normal number, beside which every root of a nonzero s is large.
         """
         if self.convention.eps_placement == "inside":
             return 0.0
@@ -85,35 +85,22 @@ class StepOptions(NamedTuple):
 def step_options_of(group: dict[str, Any]) -> StepOptions:
     """Read a parameter group."""
     beta1, beta2 = group["betas"]
-    same = {name: group[name] for name in _SAME}
+    lr = group["lr"]
+    if isinstance(lr, Tensor) and lr.dim() > 0:
+        # One element of any shape must not lend its shape to what it scales.
+        lr = lr.squeeze()
+    own = {
+        "rule": rule_of(group),
+        "convention": rules.convention(group["convention"]),
+        "lr": lr,
+        "beta1": beta1,
+        "beta2": beta2,
+        "constraint": from_plain(group["constraint"]),
+        "on_device": group["capturable"] or torch.compiler.is_compiling(),
+    }
     return StepOptions(
-        rule=rule_of(group),
-        convention=rules.convention(group["convention"]),
-        lr=_to_0_dim(group["lr"]),
-        beta1=beta1,
-        beta2=beta2,
-        constraint=from_plain(group["constraint"]),
-        on_device=group["capturable"] or torch.compiler.is_compiling(),
-        **same,
+        **own, **{name: group[name] for name in StepOptions._fields if name not in own}
     )
-
-
-# What a group and its settings call by one name.
-_SAME = (
-    "eps",
-    "weight_decay",
-    "decoupled_weight_decay",
-    "amsgrad",
-    "as_rmsprop",
-    "clip",
-    "maximize",
-    "differentiable",
-)
-
-
-def _to_0_dim(lr: Scalar) -> Scalar:
-    """A one-element tensor of any shape must not lend its shape to what it scales."""
-    return lr.squeeze() if isinstance(lr, Tensor) and lr.dim() > 0 else lr
 
 
 def step_number(step: Tensor, state: Tensor, h: StepOptions) -> Scalar:
@@ -128,15 +115,15 @@ class Scalars(NamedTuple):
 
     unseen: does s know no gradient yet?
     bound: on |u|, or None.
-    eps_fed: what this step adds to the stored s ("accumulated" ε), else 0.
+    eps_added: what this step adds to the stored s ("accumulated" ε), else 0.
     """
 
     scale: Scalar
     floor: Scalar
-    mean: Scalar
+    numerator_scale: Scalar
     unseen: bool | Tensor
     bound: Scalar | None
-    eps_fed: Scalar
+    eps_added: Scalar
 
 
 def scalars(h: StepOptions, t: Scalar, dtype: torch.dtype) -> Scalars:
@@ -150,14 +137,14 @@ def scalars(h: StepOptions, t: Scalar, dtype: torch.dtype) -> Scalars:
     floor: Scalar = h.eps_inside(dtype)
     if h.convention.first_step == "one":
         floor = where(unseen, 1.0, floor)
-    scale, mean = 1 / total, _mean(h, t)
+    scale, mean = 1 / total, _numerator_scale(h, t)
     bound = t**0.25 if h.clip == "t**0.25" else h.clip
     if h.as_rmsprop:
         scale = scale * _variance(h)
         if h.rule.average == "after":  # a sum, M = β1·M + u
             mean = 1 / (1 - h.beta1)
             bound = None if bound is None else bound * mean
-    return Scalars(scale, floor, mean, unseen, bound, _eps_fed(h, t))
+    return Scalars(scale, floor, mean, unseen, bound, _eps_added(h, t))
 
 
 def _variance(h: StepOptions) -> float:
@@ -170,7 +157,7 @@ def _variance(h: StepOptions) -> float:
     return h.beta2 if h.convention.residual == "previous" else 1 / (h.beta2 or 1.0)
 
 
-def _mean(h: StepOptions, t: Scalar) -> Scalar:
+def _numerator_scale(h: StepOptions, t: Scalar) -> Scalar:
     """The factor that turns the numerator's weighted sum into a mean."""
     if h.rule.average == "before":
         if not h.convention.bias_correction:
@@ -182,7 +169,7 @@ def _mean(h: StepOptions, t: Scalar) -> Scalar:
     return (1 - h.beta1) / _one_minus_power(h.beta1, n)
 
 
-def _eps_fed(h: StepOptions, t: Scalar) -> Scalar:
+def _eps_added(h: StepOptions, t: Scalar) -> Scalar:
     if h.convention.eps_placement != "accumulated":
         return 0.0
     # Before the window is full nothing leaves it, so s learns of nothing.

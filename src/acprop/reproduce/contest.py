@@ -12,9 +12,9 @@ from acprop.bench.spaces import Spaces, read_spaces
 from acprop.bench.spec import RunSpec
 from acprop.bench.store import Store
 from acprop.bench.studies import PlannedRun, Study, study_folder
+from acprop.metrics import primary_metric
 from acprop.plain import Plain
 from acprop.records import RULESETS, Ruleset, RunRecord
-from acprop.report.metrics import judged_by
 from acprop.report.selection import TrialResult, trial_results
 from acprop.reproduce.halving import seconds_in
 
@@ -175,7 +175,7 @@ def contest_of(
 def _metric(runs: Sequence[RunRecord]) -> str:
     """What judges these runs on validation; also runs that are paused."""
     names = {name for run in runs for entry in run.history[-1:] for name in entry}
-    found = judged_by(names, "val")
+    found = primary_metric(names, "val")
     if names and found not in names:
         raise ValueError(
             "runs must have a validation metric, val_…, to choose settings by, got "

@@ -19,8 +19,8 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from acprop.bench.rulesets import Contestant, Trial
+from acprop.metrics import metric_of
 from acprop.plain import canonical
-from acprop.report.metrics import is_higher_better
 from acprop.report.selection import TrialResult
 from acprop.reproduce.contest import Contest
 from acprop.reproduce.halving import Rung
@@ -90,7 +90,7 @@ class _Search:
 
     def tell(self, result: TrialResult, metric: str) -> None:
         """Once: what another process has told already is left as it is."""
-        sign = 1 if is_higher_better(metric) else -1
+        sign = metric_of(metric).sign
         is_value = result.is_finished and math.isfinite(result.value)
         # A failed trial is one that the sampler should stay away from: pruned, and so
         # ranked below all others. A "failed" one it would forget, and ask for again.

@@ -8,10 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from acprop.optim.kernels import loop
-from acprop.optim.params import ParamWithState, is_dense_alike, is_plain
+from acprop.optim.params import (
+    ParamWithState,
+    elements_of,
+    is_dense_alike,
+    is_plain,
+)
 from acprop.optim.step_options import StepOptions, scalars, step_number
 
 # 1 MiB of float32, of which a step holds about six; see perf/blocked.py.
@@ -45,14 +49,15 @@ def _advance(item: ParamWithState, h: StepOptions) -> None:
 
 
 def _blocks(item: ParamWithState) -> Iterator[ParamWithState]:
-    """Slots of a block each, as views in the order of memory."""
+    """Views of a block each, in the order of memory."""
     n = item.param.numel()
     # In one dimension whatever the layout: all are laid out alike.
-    flat: dict[str, Any] = {
+    flat = {
         name: torch.as_strided(value, (n,), (1,))
-        for name, value in item._asdict().items()
-        if isinstance(value, Tensor) and name not in ("step", "stream")
+        for name, value in elements_of(item).items()
     }
     for start in range(0, n, BLOCK):
-        cut = {name: value[start : start + BLOCK] for name, value in flat.items()}
+        cut: dict[str, Any] = {
+            name: value[start : start + BLOCK] for name, value in flat.items()
+        }
         yield item._replace(**cut, offset=item.offset + start)

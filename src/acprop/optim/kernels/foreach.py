@@ -14,11 +14,11 @@ from torch import Tensor
 from acprop.optim.params import (
     HALF,
     ParamWithState,
+    full_tensor,
     peak,
     read_grad,
     read_param,
     real,
-    whole,
     write_param,
 )
 from acprop.optim.step_options import (
@@ -71,7 +71,7 @@ def _update(items: list[ParamWithState], h: StepOptions) -> None:
         _descend(items, xs, window, h, cs)
     else:
         expected = _descend(items, xs, window, h, cs)
-        _observe(items, window[0], expected, h, [c.eps_fed for c in cs])
+        _observe(items, window[0], expected, h, [c.eps_added for c in cs])
         for i, item in enumerate(items):
             if item.past is not None:
                 item.past.copy_(torch.stack([gs[i] for gs in window[1:]]))
@@ -91,7 +91,7 @@ def _observe(
     gs: Tensors,
     expected: Tensors | None,
     h: StepOptions,
-    eps_fed: list[Scalar],
+    eps_added: list[Scalar],
 ) -> None:
     """Let every m and s learn of one gradient."""
     ms = _present([item.exp_avg for item in items])
@@ -114,10 +114,11 @@ def _observe(
         for s, r in zip(ss, rs, strict=True):
             r2 = r * r
             s.add_(
-                h.gain * (peak(r2) if h.rule.reduction == "max" else whole(r2.mean()))
+                h.gain
+                * (peak(r2) if h.rule.reduction == "max" else full_tensor(r2.mean()))
             )
     if h.convention.eps_placement == "accumulated":
-        _add(ss, eps_fed)
+        _add(ss, eps_added)
 
 
 def _descend(
@@ -147,7 +148,7 @@ def _descend(
     torch._foreach_sqrt_(roots)
     if h.convention.eps_placement != "inside":
         torch._foreach_add_(roots, h.eps_outside(roots[0].dtype))
-    numerators = _numerators(items, window, h, [c.mean for c in cs])
+    numerators = _numerators(items, window, h, [c.numerator_scale for c in cs])
     us = list(torch._foreach_div(numerators, roots))
     if h.convention.first_step == "sgd":
         for c, n, u in zip(cs, numerators, us, strict=True):
@@ -161,8 +162,8 @@ def _descend(
     else:
         torch._foreach_add_(xs, ds, alpha=-h.lr)
     if h.constraint is not None:
-        for x, root in zip(xs, roots, strict=True):
-            x.copy_(h.constraint.project(x, root))
+        for x in xs:
+            x.copy_(h.constraint.project(x))
     return expected
 
 
@@ -175,7 +176,7 @@ def _expected(
     Ms = _present([item.momentum_buffer for item in items])
     expected = list(torch._foreach_clamp_max(Ms, 1.0))
     torch._foreach_clamp_min_(expected, -1.0)
-    if h.constraint is None and h.rule.reduction is None:
+    if h.rule.reduction is None:
         # In the memory of the roots, which nobody needs any more.
         torch._foreach_mul_(roots, expected)
         return roots

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from acprop.optim.params import (
     ParamWithState,
+    full_tensor,
     peak,
     read_grad,
     read_param,
-    whole,
     write_param,
 )
 from acprop.optim.step_options import (
@@ -107,11 +107,15 @@ def move(
     if h.rule.center == "average" and memory.M is not None:
         # Within ±1: an average of large steps must not make s feed on itself.
         expected = denominator * memory.M.clamp(-1, 1)
-    return x, _observe(moved, window[0], expected, h, c.eps_fed)
+    return x, _observe(moved, window[0], expected, h, c.eps_added)
 
 
 def _observe(
-    memory: Memory, g: Tensor, expected: Tensor | None, h: StepOptions, eps_fed: Scalar
+    memory: Memory,
+    g: Tensor,
+    expected: Tensor | None,
+    h: StepOptions,
+    eps_added: Scalar,
 ) -> Memory:
     """Let m and s learn of one gradient; `expected` is what the average implied."""
     m, r = memory.m, g
@@ -125,10 +129,10 @@ def _observe(
         r = g - expected
     r2 = r * r
     if h.rule.reduction is not None:
-        r2 = peak(r2) if h.rule.reduction == "max" else whole(r2.mean())
+        r2 = peak(r2) if h.rule.reduction == "max" else full_tensor(r2.mean())
     s = h.beta2 * memory.s + h.gain * r2
     if h.convention.eps_placement == "accumulated":
-        s = s + eps_fed
+        s = s + eps_added
     return memory._replace(m=m, s=s)
 
 
@@ -148,7 +152,7 @@ def _descend(
         # Where nothing was seen yet the radicand is no measurement to remember.
         top = where(c.unseen, top, radicand)
     denominator = _root(radicand, h) + h.eps_outside(s.dtype)
-    numerator = _numerator(memory.m, window, h) * c.mean
+    numerator = _numerator(memory.m, window, h) * c.numerator_scale
     u = numerator / denominator
     if h.convention.first_step == "sgd":
         u = where(c.unseen, numerator, u)
@@ -161,7 +165,7 @@ def _descend(
             d = h.beta1 * d + (1 - h.beta1) * u
     x = x - h.lr * d
     if h.constraint is not None:
-        x = h.constraint.project(x, denominator)
+        x = h.constraint.project(x)
     return x, memory._replace(top=top), denominator
 
 

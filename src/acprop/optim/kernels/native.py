@@ -6,7 +6,6 @@ a gradient or a state that moved is found before the call.
 """
 
 import ctypes
-import functools
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor
 
 from acprop import native
-from acprop.optim.options import is_unchanged, snapshot
+from acprop.optim._torch_internals import thread_pool
 from acprop.optim.params import (
     ParamWithState,
     is_dense_alike,
@@ -24,7 +23,7 @@ from acprop.optim.params import (
     running,
     wide_dtype,
 )
-from acprop.optim.step_options import StepOptions, step_options_of
+from acprop.optim.step_options import StepOptions
 from acprop.rule import AVERAGES, CENTERS
 
 State = Mapping[Tensor, dict[str, Any]]
@@ -107,56 +106,21 @@ def _has_its_types(item: ParamWithState) -> bool:
 
 def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
     """Move every parameter by one step; none of them has an `obstacle`."""
-    for same in _kinds(items):
-        plan = Plan(same, {})
-        plan.set_options(h)
-        plan.run(float(h.lr))
+    for prepared in prepare(items, h):
+        prepared.run(float(h.lr))
 
 
-def _kinds(items: Sequence[ParamWithState]) -> list[list[ParamWithState]]:
-    """The items by the types that one call of the C kernel has in common."""
+def prepare(
+    items: Sequence[ParamWithState], h: StepOptions, state: State | None = None
+) -> list["PreparedCall"]:
+    """A call for each of the types that one call has in common; see `PreparedCall`."""
     kinds: dict[tuple[torch.dtype, torch.dtype], list[ParamWithState]] = {}
     for item in items:
         kinds.setdefault((item.param.dtype, item.step.dtype), []).append(item)
-    return list(kinds.values())
+    return [PreparedCall(same, h, state) for same in kinds.values()]
 
 
-class GroupPlan:
-    """A whole parameter group for the C kernel, ready to be run again and again."""
-
-    def __init__(
-        self, group: dict[str, Any], items: Sequence[ParamWithState], state: State
-    ) -> None:
-        self._parts = [Plan(same, state) for same in _kinds(items)]
-        # Which dicts there are, without hashing a parameter: that is slow.
-        self._states = list(map(id, state.values()))
-        # Held, so that no other tensor can come to have the id of a lost one.
-        self._params = list(group["params"])
-        self._ids = list(map(id, self._params))
-        self._silent = [p for p in group["params"] if p.grad is None]
-        self._options = snapshot(group)
-        h = step_options_of(group)
-        for part in self._parts:
-            part.set_options(h)
-
-    def refresh(self, group: dict[str, Any], state: State) -> bool:
-        """Take over the new gradients; False if a new plan has to be made."""
-        return (
-            is_unchanged(group, self._options)
-            and list(map(id, group["params"])) == self._ids
-            and list(map(id, state.values())) == self._states
-            and all(p.grad is None for p in self._silent)
-            and all(part.refresh() for part in self._parts)
-        )
-
-    def run(self, group: dict[str, Any]) -> None:
-        """Advance all tensors of the group by one step."""
-        lr = float(group["lr"])
-        for part in self._parts:
-            part.run(lr)
-
-
-# What C is told the addresses of.
+# The columns whose addresses C reads.
 _COLUMNS = (
     "param",
     "grad",
@@ -169,20 +133,22 @@ _COLUMNS = (
 )
 
 
-class Plan:
+class PreparedCall:
     """Tensors of one type without an `obstacle`, with their addresses.
 
-    state: where `refresh` finds the state again; a plan for one step needs none.
+    state: where `refresh` finds the state again; a call for one step needs none.
     """
 
-    def __init__(self, items: Sequence[ParamWithState], state: State) -> None:
+    def __init__(
+        self, items: Sequence[ParamWithState], h: StepOptions, state: State | None
+    ) -> None:
         first = items[0]
         self.params = [item.param for item in items]
         # Held so that no other tensor can come to lie at the address of a lost one.
         self._held = [item._replace(grad=item.param) for item in items]
         states = [state[param] for param in self.params] if state else []
         self._dtype = first.param.dtype
-        self._step_is_double = first.step.dtype == torch.float64
+        self._options = _in_numbers(h, self._dtype, first.step.dtype == torch.float64)
         # Held while C reads them: another thread may drop a gradient meanwhile.
         self._grads: list[Any] = [item.grad for item in items]
         self._odd = [i for i, p in enumerate(self.params) if not p.is_contiguous()]
@@ -249,17 +215,13 @@ class Plan:
             and not any(map(Tensor.is_neg, self.params))
         )
 
-    def set_options(self, h: StepOptions) -> None:
-        """Take over the options of the group."""
-        self._arguments = _arguments(h, self._dtype, self._step_is_double)
-
     def run(self, lr: float) -> None:
         """Advance all tensors by one step."""
-        arguments = self._arguments
-        arguments.lr = lr
+        options = self._options
+        options.lr = lr
         library = native.load()
         assert library is not None  # `obstacle_in_options` has looked
-        if library.acprop_step(self._address, ctypes.addressof(arguments), _pool()):
+        if library.acprop_step(self._address, ctypes.addressof(options), thread_pool()):
             raise MemoryError("acprop's native step found no memory for its scalars")
         self._grads = []
         # Autograd must learn of a write it did not see: a graph that saved one of the
@@ -275,12 +237,12 @@ def _sizes(tensors: Iterable[Tensor]) -> list[int]:
     return list(map(Tensor.numel, tensors))
 
 
-def _arguments(
+def _in_numbers(
     h: StepOptions, dtype: torch.dtype, step_is_double: bool
-) -> native.StepArguments:
+) -> native.StepOptions:
     c = h.convention
     wide = torch.float64 if dtype == torch.float64 else torch.float32
-    return native.StepArguments(
+    return native.StepOptions(
         beta1=h.beta1,
         beta2=h.beta2,
         eps=max(h.eps_inside(wide), h.eps_outside(wide)),
@@ -301,11 +263,3 @@ def _arguments(
         decoupled=h.decoupled_weight_decay,
         maximize=h.maximize,
     )
-
-
-@functools.cache
-def _pool() -> int | None:
-    """torch's own thread pool, as a C function; None runs on the calling thread."""
-    # Looked up through torch's extension module, whose dependencies hold it.
-    function = getattr(ctypes.CDLL(torch._C.__file__), "torch_parallel_for", None)  # pyright: ignore[reportPrivateUsage]
-    return None if function is None else ctypes.cast(function, ctypes.c_void_p).value

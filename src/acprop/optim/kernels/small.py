@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from acprop.optim import dither
 from acprop.optim.codes import (
@@ -21,7 +20,7 @@ from acprop.optim.codes import (
     rows,
 )
 from acprop.optim.kernels import loop
-from acprop.optim.params import ParamWithState
+from acprop.optim.params import ParamWithState, elements_of
 from acprop.optim.step_options import StepOptions, scalars, step_number
 
 # 256 KiB of float32, of which a step holds about a dozen.
@@ -65,11 +64,6 @@ def _store(old: Codes, new: Codes) -> None:
 
 def _parts(item: ParamWithState) -> Iterator[ParamWithState]:
     """Some rows of a tensor, or some blocks of a vector, as views."""
-    tensors: dict[str, Any] = {
-        name: value
-        for name, value in item._asdict().items()
-        if isinstance(value, Tensor) and name not in ("step", "stream")
-    }
     n_rows, columns = rows(item.param.shape)
     n_elements = n_rows * columns
     # A compiler fuses all of it by itself.
@@ -80,12 +74,11 @@ def _parts(item: ParamWithState) -> Iterator[ParamWithState]:
     n_at_once = _ELEMENTS if vector else max(_ELEMENTS // columns, 1)
     for start in range(0, columns if vector else n_rows, n_at_once):
         cut: dict[str, Any] = {}
-        for name, value in tensors.items():
-            if not vector:
-                cut[name] = value[start : start + n_at_once]
-            elif name.endswith("_scale"):
-                cut[name] = value[:, start // BLOCK : (start + n_at_once) // BLOCK]
+        for name, value in elements_of(item).items():
+            stop = start + n_at_once
+            if vector and name.endswith("_scale"):
+                cut[name] = value[:, start // BLOCK : stop // BLOCK]
             else:
-                cut[name] = value[start : start + n_at_once]
+                cut[name] = value[start:stop]
         first = start if vector else start * columns
         yield item._replace(**cut, offset=item.offset + first)

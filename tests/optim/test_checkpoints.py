@@ -337,15 +337,6 @@ def test_an_epsilon_of_a_convention_becomes_adamws_and_another_stays(convention)
         assert repr(fresh) == repr(opt)
 
 
-def test_an_older_checkpoint_that_marks_its_epsilon_is_read():
-    opt = walk(acprop.ACProp(plain_params()), 3)
-    older = opt.state_dict()
-    older["param_groups"][0].update(eps=1e-8, eps_is_the_conventions=True)
-    fresh = acprop.ACProp(copies(opt))
-    fresh.load_state_dict(older)
-    assert repr(fresh) == repr(opt)
-
-
 @pytest.mark.parametrize(
     "given",
     [
