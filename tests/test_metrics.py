@@ -16,7 +16,6 @@ DECLARED = [
     ("test_fid", "lower", "test FID"),
     ("test_fd_lite0", "lower", "test FD-lite0"),
     ("val_fd_lite0_80", "lower", "validation FD-lite0-80"),
-    ("test_fd_resnet50", "lower", "test FD-ResNet50"),
     ("mean_return", "higher", "mean return"),
     ("test_bits_per_byte", "lower", "test bits per byte"),
 ]

@@ -55,7 +55,6 @@ METRICS = {
         Metric("fid", "lower", "FID"),
         Metric("fd_lite0", "lower", "FD-lite0"),
         Metric("fd_lite0_80", "lower", "FD-lite0-80"),
-        Metric("fd_resnet50", "lower", "FD-ResNet50"),
         Metric("return", "higher", "return"),
         Metric("loss", "lower", "loss"),
         Metric("bits_per_byte", "lower", "bits per byte"),
