@@ -15,7 +15,8 @@ from collections.abc import Callable
 import torch
 from measure import machine, save, take_turns
 
-from acprop.tasks.data import fetch, load
+from acprop.tasks.data import fetch
+from acprop.tasks.data.images import load
 from acprop.tasks.features import features
 
 N = 256

@@ -21,33 +21,35 @@ from pathlib import Path
 from typing import Any
 
 from acprop.lab.guard.ablation import STEPS
+from acprop.metrics import metric_of
 from acprop.records import RunRecord, StudyRecord, read
 from acprop.report.comparisons import Comparison, compare_all, compare_pairs
-from acprop.report.contests import comparison_table, trial_table
 from acprop.report.statistics import Arm, arms_of, best, over_seeds, unclean
 from acprop.report.studies import gather
 from acprop.report.style import display
-from acprop.report.tables import Table, markdown
+from acprop.report.tables import TextTable, markdown, study_table
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", "docs/bench.md", "docs/guard.md", "docs/small-state.md")
-# Study, heading, metric, factor.
+# Study, heading, in a sentence, metric.
 TASKS = (
-    ("mnist-mlp", "MNIST, MLP: accuracy", "accuracy", 100),
-    ("vgg-batchnorm", "CIFAR-10, VGG-11 with BatchNorm: accuracy", "accuracy", 100),
-    ("vgg-plain", "CIFAR-10, VGG-11 without: accuracy", "accuracy", 100),
-    ("gpt-bytes", "Moby-Dick, GPT: loss in nats", "loss", 1),
-    ("ro-en", "Romanian to English: BLEU", "bleu", 1),
-    ("dcgan", "CIFAR-10, DCGAN: FD-lite0-80", "fd_lite0_80", 1),
+    ("mnist-mlp", "MNIST, MLP: accuracy", "MNIST", "accuracy"),
+    (
+        "vgg-batchnorm",
+        "CIFAR-10, VGG-11 with BatchNorm: accuracy",
+        "VGG-11 with BatchNorm",
+        "accuracy",
+    ),
+    (
+        "vgg-plain",
+        "CIFAR-10, VGG-11 without: accuracy",
+        "VGG-11 without BatchNorm",
+        "accuracy",
+    ),
+    ("gpt-bytes", "Moby-Dick, GPT: loss in nats", "the GPT", "loss"),
+    ("ro-en", "Romanian to English: BLEU", "the translation", "bleu"),
+    ("dcgan", "CIFAR-10, DCGAN: FD-lite0-80", "the GAN", "fd_lite0_80"),
 )
-SHORT = {
-    "mnist-mlp": "MNIST",
-    "vgg-batchnorm": "VGG-11 with BatchNorm",
-    "vgg-plain": "VGG-11 without BatchNorm",
-    "gpt-bytes": "the GPT",
-    "ro-en": "the translation",
-    "dcgan": "the GAN",
-}
 DEFAULT = {"convention": "guarded", "average": "after", "nesterov": True}
 ROWS = {
     "**ACProp (default)**": ("acprop", DEFAULT),
@@ -63,7 +65,7 @@ ROWS = {
 
 def table(columns: list[str], rows: list[list[str]], arms: Iterable[Arm] = ()) -> str:
     """In Markdown; below it, how many of these runs no commit holds."""
-    text = markdown(Table(tuple(columns), tuple(map(tuple, rows))))
+    text = markdown(TextTable(tuple(columns), tuple(map(tuple, rows))))
     note = unclean([run for arm in arms for run in arm.runs])
     return f"{text}\n{note}\n" if note else text
 
@@ -72,10 +74,10 @@ def default() -> str:
     """Each as search chose it; ▲ and ▼: better or worse than the default."""
     columns: list[dict[str, str]] = []
     head, shown = [""], list[Arm]()
-    for name, heading, metric, factor in TASKS:
+    for name, heading, _, metric in TASKS:
         found = _compared(name, metric)
         cells = {
-            row: _cell(arm, comparison, f"test_{metric}", factor)
+            row: _cell(arm, comparison, f"test_{metric}")
             for row, (arm, comparison) in found.items()
         }
         columns.append({row: cells.get(row, "–") for row in ROWS})
@@ -87,14 +89,14 @@ def default() -> str:
 
 def verdicts() -> str:
     """The marks of the default's table in words."""
-    told: dict[str, dict[str, list[str]]] = {row: {} for row in ROWS}
-    for name, _, metric, _ in TASKS:
+    found: dict[str, dict[str, list[str]]] = {row: {} for row in ROWS}
+    for name, _, short, metric in TASKS:
         for row, (_, comparison) in _compared(name, metric).items():
             if comparison is not None:
                 word = comparison.words if comparison.words in WORDS else WORDS[-1]
-                told[row].setdefault(word, []).append(f"on {SHORT[name]}")
+                found[row].setdefault(word, []).append(f"on {short}")
     lines: list[str] = []
-    for row, words in told.items():
+    for row, words in found.items():
         parts = [f"{word} {_listed(words[word])}" for word in WORDS if word in words]
         lines += [f"- **{row}**: {'; '.join(parts)}.\n"] if parts else []
     return "".join(lines)
@@ -125,15 +127,14 @@ def betas() -> str:
     """The default with each β2, at the learning rate that search found best for it."""
     rows: list[list[str]] = []
     shown = list[Arm]()
-    for name, heading, metric, factor in TASKS[:4]:
+    for name, heading, _, metric in TASKS[:4]:
         arms = [_chosen(name, metric, "acprop", {**DEFAULT, "beta2": b}) for b in BETA2]
         known = [arm for arm in arms if arm is not None]
-        cells = [_cell(arm, None, f"test_{metric}", factor) for arm in known]
-        (words,) = [c for c in compare_all(known, known[1], f"test_{metric}") if c]
-        low, high = words.spread.low, words.spread.high
-        ends = f"[{factor * low:+.2g}, {factor * high:+.2g}]".replace("-", "−")
+        metric = f"test_{metric}"
+        cells = [_cell(arm, None, metric) for arm in known]
+        (found,) = compare_pairs([(known[0], known[1])], metric)
         shown += known
-        rows.append([heading + _mark(known), *cells, f"{ends}: {words.words}"])
+        rows.append([heading + _mark(known), *cells, _verdict(found, metric, "+.2g")])
     head = ["", *(f"β2 = {beta2}" for beta2 in BETA2)]
     return table([*head, f"{BETA2[0]} against {BETA2[1]}"], rows, shown)
 
@@ -170,9 +171,16 @@ def _find(arms: list[Arm], optimizer: str, settings: dict[str, Any]) -> Arm:
     return arm
 
 
-def _cell(arm: Arm, found: Comparison | None, metric: str, factor: float) -> str:
+def _verdict(found: Comparison, metric: str, form: str) -> str:
+    """The interval of a difference, and what it shows."""
+    factor, seen = metric_of(metric).factor, found.difference
+    ends = ", ".join(f"{factor * end:{form}}" for end in (seen.low, seen.high))
+    return f"[{ends}]: {found.words}".replace("-", "−")
+
+
+def _cell(arm: Arm, found: Comparison | None, metric: str) -> str:
     """Mean ± std, marked; the settings that search chose."""
-    seen = over_seeds(arm, metric)
+    seen, factor = over_seeds(arm, metric), metric_of(metric).factor
     std = factor * seen.std
     text = f"{factor * seen.mean:.4g} ± {std:{'.0f' if std >= 10 else '.2g'}}"
     if len(arm.done) < len(arm.runs):
@@ -214,18 +222,17 @@ def rooms() -> str:
     arms.sort(key=lambda a: -over_seeds(a, "mean_return").mean)
     (ours,) = [arm for arm in arms if arm.optimizer == "acprop"]
     rows: list[list[str]] = []
-    compared = compare_all(arms, ours, "mean_return")
+    metric_name = "mean_return"
+    compared = compare_all(arms, ours, metric_name)
     for arm, found in zip(arms, compared, strict=True):
         row = [_in_the_rooms(arm), f"{len(arm.done)} of {len(arm.runs)}"]
         for metric in ("mean_return", "train_return", "test_return"):
             seen = over_seeds(arm, metric)
             row.append(f"{seen.mean:.3f} ± {seen.std:.3f}" if seen.n else "–")
-        if found is None or found.spread.n < 2:
-            rows.append([*row, "–"])
-            continue
-        seen = found.spread
-        ends = f"{seen.low:+.3f}, {seen.high:+.3f}".replace("-", "−")
-        rows.append([*row, f"[{ends}]: {found.words}"])
+        is_compared = found is not None and found.difference.n > 1
+        rows.append(
+            [*row, _verdict(found, metric_name, "+.3f") if is_compared else "–"]
+        )
     head = ["", "finished", "all episodes", "last 100 steps", "greedy, test"]
     return table([*head, "all episodes, against the default"], rows, arms)
 
@@ -277,12 +284,12 @@ def tuned() -> str:
     records = list(read(ROOT / "results" / "vision" / "mnist-tuned-small.jsonl"))
     (study,) = [record for record in records if isinstance(record, StudyRecord)]
     found = gather(study, [r for r in records if isinstance(r, RunRecord)])
-    made, trials = comparison_table(found), trial_table(found)
-    told = [i for i, c in enumerate(made.columns) if not c.startswith(("train", "val"))]
-    mark = {"trials": "trials †" if trials.note else "trials"}
-    head = [mark.get(made.columns[i], made.columns[i]) for i in told]
-    text = table(head, [[row[i] for i in told] for row in made.rows])
-    notes = [note for note in (trials.note, made.note) if note]
+    made = study_table(found)
+    kept = [i for i, c in enumerate(made.columns) if not c.startswith(("train", "val"))]
+    notes = [note for note in (unclean(found.trials), unclean(found.runs)) if note]
+    mark = {"trials": "trials †" if unclean(found.trials) else "trials"}
+    head = [mark.get(made.columns[i], made.columns[i]) for i in kept]
+    text = table(head, [[row[i] for i in kept] for row in made.rows])
     return "\n".join([text, *(f"{note}\n" for note in notes)]).replace("\xa0", " ")
 
 
@@ -290,19 +297,17 @@ def small() -> str:
     """8-bit state beside float32 state, at one learning rate."""
     rows: list[list[str]] = []
     shown = list[Arm]()
-    for name, heading, metric, factor in (TASKS[0], TASKS[3]):
+    for name, heading, _, metric in (TASKS[0], TASKS[3]):
         metric = f"test_{metric}"
+        factor = metric_of(metric).factor
         arms = _arms("small-state", f"{name}-small")
         wide, coded = (_find(arms, "acprop", {"small_state": b}) for b in (False, True))
         seen = [over_seeds(arm, metric) for arm in (wide, coded)]
         cells = [f"{factor * s.mean:.4g} ± {factor * s.std:.2g}" for s in seen]
         (found,) = compare_pairs([(coded, wide)], metric)
-        ends = (found.spread.low, found.spread.high)
-        low, high = (f"{factor * end:+.2g}".replace("-", "−") for end in ends)
         shown += [wide, coded]
-        rows.append(
-            [heading + _mark([wide, coded]), *cells, f"[{low}, {high}]: {found.words}"]
-        )
+        words = _verdict(found, metric, "+.2g")
+        rows.append([heading + _mark([wide, coded]), *cells, words])
     return table(["", "float32", "8 bits", "8 bits against float32"], rows, shown)
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from acprop.records import RunRecord, StudyRecord, read
 from acprop.report.figures import draw
-from acprop.report.studies import gather, study_figures
+from acprop.report.studies import gather
+from acprop.report.study_figures import study_figures
 
 
 def main() -> None:

@@ -199,7 +199,8 @@ def main() -> None:
     if options.only in (None, "moments"):
         found["moments"] = {name: moments(name) for name in MOMENTS}
     temporary = RECORD.with_suffix(".tmp")
-    temporary.write_text(json.dumps(found, indent=1) + "\n")
+    lines = [f'"{name}": {json.dumps(part)}' for name, part in found.items()]
+    temporary.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     os.replace(temporary, RECORD)
 
 

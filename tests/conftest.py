@@ -20,36 +20,38 @@ PATIENCE = 900
 
 
 @pytest.fixture(scope="session")
-def mnist():
-    """MNIST in the user's own cache, fetched if need be; its verified folder."""
-    from acprop.tasks.data import DataError, fetch
+def fetched():
+    """fetched(name) is the verified folder of a set in the user's own cache.
 
-    try:
-        return fetch("mnist", progress=False)
-    except DataError as error:
-        pytest.skip(f"MNIST cannot be had here: {error}")
+    Where it cannot be had the test is skipped, or fails if ACPROP_DATASETS=required.
+    """
+    from acprop.tasks import data
 
+    def get(name):
+        try:
+            return data.fetch(name, progress=False)
+        except data.DataError as error:
+            is_required = os.environ.get("ACPROP_DATASETS") == "required"
+            give_up = pytest.fail if is_required else pytest.skip
+            give_up(f"{name} cannot be had here: {error}")
 
-@pytest.fixture(scope="session")
-def cifar10():
-    """CIFAR-10 likewise."""
-    from acprop.tasks.data import DataError, fetch
-
-    try:
-        return fetch("cifar10", progress=False)
-    except DataError as error:
-        pytest.skip(f"CIFAR-10 cannot be had here: {error}")
+    return get
 
 
 @pytest.fixture(scope="session")
-def nmt_ro_en():
-    """The Romanian pairs of ten packages (16 MB) likewise."""
-    from acprop.tasks.data import DataError, fetch
+def mnist(fetched):
+    return fetched("mnist")
 
-    try:
-        return fetch("nmt-ro-en", progress=False)
-    except DataError as error:
-        pytest.skip(f"nmt-ro-en cannot be had here: {error}")
+
+@pytest.fixture(scope="session")
+def cifar10(fetched):
+    return fetched("cifar10")
+
+
+@pytest.fixture(scope="session")
+def nmt_ro_en(fetched):
+    """The Romanian pairs of ten packages, 16 MB."""
+    return fetched("nmt-ro-en")
 
 
 @pytest.fixture(scope="session")

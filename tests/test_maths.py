@@ -900,10 +900,6 @@ stochastic-last-iterate:
 \lambda}\ln\big(2+\tfrac2\kappa\big)\Big),\qquad \tau=\Big\lceil\Big(\frac{4D}{
 \alpha_0\,\delta}\Big)^2\Big\rceil
 
-stochastic-hover:
-\mathbb E|x-x^*|=\frac{\alpha}{z-1},\qquad z>1,\quad \frac{P-\delta}{P+1}\,z+
-\frac{1+\delta}{P+1}\,z^{-P}=1
-
 walk:
 x_{t+1}=x_t-\alpha_tA_t\,n_t,\qquad \alpha_t=\alpha_0t^{-\eta},\qquad A_t=\frac{1}{
 \sqrt{s_{t-1}}+\epsilon},\qquad n_t\in\{g_t,m_t\}.

@@ -15,6 +15,7 @@ from acprop.lab import averaging_bounds as bounds
 from acprop.lab import phase
 from acprop.lab.bounds import Constants, natural_constants
 from acprop.lab.claims import CLAIMS
+from acprop.lab.descent import WalkSettings
 from acprop.lab.drift import drift
 from acprop.lab.methods import METHODS
 from acprop.lab.nonconvex import Noise, problem
@@ -204,7 +205,7 @@ def _():
     return left, right
 
 
-AT = {"alpha0": 0.3, "eta": 0.6, "T": 500}
+AT = WalkSettings(0.3, 0.6, 500, beta1=0.8, beta2=0.9)
 
 
 def rate(age):
@@ -226,10 +227,7 @@ def _():
         last = age * C.C_u * C.M_g**2 / 500
         bias = C.C_u**4 * C.M_g**4 / (16 * C.C_l) * 500**-0.5
         by_hand.append(2 / C.C_l * (rate(age) + last + bias))
-        by_code.append(bounds.after(C, **AT, beta1=0.8, nesterov=ahead))
-        by_hand.append((rate(age) + last) / C.C_l)
-        free = {"nesterov": ahead, "clipped": False}
-        by_code.append(bounds.after(C, **AT, beta1=0.8, **free))
+        by_code.append(bounds.after(C, AT, nesterov=ahead))
     return by_hand, by_code
 
 
@@ -256,7 +254,7 @@ def _():
     b = 0.8 / 0.2
     turns = 1 / 500 + 2 * (0.9**-0.5 - 1)
     by_hand = (rate(b) + b * C.d * C.C_u * C.M_g**2 * turns) / C.C_l
-    return by_hand, bounds.before(C, **AT, beta1=0.8, beta2=0.9)
+    return by_hand, bounds.before(C, AT)
 
 
 @formula(
@@ -270,7 +268,7 @@ def _():
     b, S = 0.8 / 0.2, 2.5
     around = (b * C.C_u**3 * S * C.M_g * (1 - 0.9)) ** 2 / (8 * C.C_l)
     by_hand = 2 / C.C_l * (rate(b) + b * C.C_u * C.M_g**2 / 500 + around)
-    return by_hand, bounds.before_inside(C, **AT, beta1=0.8, beta2=0.9, S=S)
+    return by_hand, bounds.before_inside(C, AT, S)
 
 
 @formula(

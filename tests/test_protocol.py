@@ -12,7 +12,7 @@ from acprop.bench.spaces import read_spaces
 from acprop.intervals import FEWEST, expanded_share, interval
 from acprop.report.comparisons import holm, probability_of_improvement
 from acprop.report.profiles import scores
-from acprop.report.statistics import arms_of, spread
+from acprop.report.statistics import arms_of, summarize
 
 from .report.made_runs import seeds
 
@@ -62,7 +62,7 @@ def eps():
 )
 def std():
     n, mean = len(VALUES), sum(VALUES) / len(VALUES)
-    found = spread(VALUES)
+    found = summarize(VALUES)
     by_hand = sum((y - mean) ** 2 for y in VALUES) / (n - 1)
     return [mean, by_hand], [found.mean, found.std**2]
 

@@ -97,20 +97,13 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
 
 BAD_LINES = [
     (
-        '{"record": "run", "schema": 1}',
-        "a run must be as schema 1 has it, got KeyError\\('settings'\\)",
-    ),
-    (
         '{"record": "boundary", "schema": 2, "problem": "dense", "beta1": 0.9}',
         "optimizer must be there, got none; convention must be there, got none; ",
     ),
     ('{"record": "table"}', "record must be one of region, .*, got"),
     ("[1]", "it must be an object, got \\[1\\]"),
     ("[" * 200_000, "it is cut off or no JSON .recursion limit exceeded"),
-    (
-        '{"record": "region", "schema": 0}',
-        "schema must be 1 or 2, got 0; a newer acprop wrote this",
-    ),
+    ('{"record": "region", "schema": 1}', "schema must be 2, got 1; another acprop"),
     (
         to_json(RECORDS[4])[:-1] + ', "extra": 1}',
         "extra must not be there: no such field",
@@ -126,53 +119,26 @@ def test_a_line_of_another_kind_is_refused_with_its_place(tmp_path, line, messag
         list(read(path))
 
 
-# What schema 1 wrote, line by line: the first edition's files are still read.
-ABOUT = (
-    '{"P": 3, "bands": {"a": {"low": [1.0], "high": [null]}}, "y_range": [0.0, 9.0]}'
-)
-OLD_CURVES = (
-    '{"record": "curves", "schema": 1, "name": "n", "title": "t", "x_label": "x", '
-    '"y_label": "y", "lines": [{"label": "a", "x": [1.0], "y": [2.0]}], '
-    f'"x_scale": "linear", "y_scale": "log", "about": {ABOUT}}}'
-)
-OLD_SURFACE = (
-    '{"record": "surface", "schema": 1, "name": "n", "title": "t", "x_label": "x", '
-    '"y_label": "y", "x": [1.0], "y": [2.0], "values": [[3.0]], "about": {"values": '
-    '"accuracy", "range": [0.0, 5.0], "cells": {"runs": [[2]], "diverged": [[1]]}}}'
-)
-OLD_RUN = (
-    '{"record": "run", "schema": 1, "run": "1f", "study": "s", "optimizer": "adam", '
-    '"settings": {"lr": 0.1}, "seed": 0, "scale": "smoke", "spec": {"settings": '
-    '{"lr": 0.1, "eps": 1e-08}}, "status": "diverged", "history": [], "final": {}, '
-    '"wall_seconds": 1.0, "commit": "", "machine": {}, "data": {}, "message": ""}'
-)
-OLD_VERDICT = '{"record": "verdict", "schema": 1, "claim": "c"}'
+RUN = {
+    "record": "run", "schema": 2, "run": "1f", "study": "s", "optimizer": "adam",
+    "settings": {"lr": 0.1}, "study_settings": {}, "seed": 0, "scale": "smoke",
+    "spec": {}, "status": "diverged", "history": [], "final": {}, "wall_seconds": 1.0,
+    "commit": "", "machine": {}, "data": {}, "message": "",
+}  # fmt: skip
+STUDY = {
+    "record": "study", "schema": 2, "name": "s", "title": "S", "place": "", "note": "",
+    "scale": "smoke", "shows": "table", "axes": [], "metrics": [], "runs": [],
+}  # fmt: skip
 
 
-def test_curves_of_schema_1_have_their_bands_and_range_in_fields():
-    curves = from_json(OLD_CURVES)
-    assert (curves.lines[0].low, curves.y_range) == ((1.0,), (0.0, 9.0))
-    assert math.isnan(curves.lines[0].high[0])
-    assert curves.about == {"P": 3}
+def test_a_search_that_is_no_list_of_trials_is_refused():
+    with pytest.raises(ValueError, match=r"^tuning.trials must be a valid array"):
+        from_json(json.dumps({**STUDY, "tuning": {"trials": 1}}))
 
 
-def test_surfaces_of_schema_1_have_their_counts_and_range_in_fields():
-    surface = from_json(OLD_SURFACE)
-    assert (surface.n_runs, surface.n_diverged) == (((2,),), ((1,),))
-    assert (surface.value_label, surface.value_range) == ("accuracy", (0.0, 5.0))
-    assert surface.about == {}
-
-
-def test_runs_of_schema_1_have_all_settings_and_those_the_study_wrote():
-    run = from_json(OLD_RUN)
-    assert run.settings == {"lr": 0.1, "eps": 1e-8}
-    assert run.study_settings == {"lr": 0.1}
-    assert run.status is RunStatus.DIVERGED
-
-
-def test_a_verdict_of_schema_1_is_refused_with_the_command_that_writes_it_again():
-    with pytest.raises(ValueError, match=r"schema 2, got 1.* acprop lab verify --out"):
-        from_json(OLD_VERDICT)
+def test_what_a_search_says_beside_its_trials_is_kept():
+    tuning = {"metric": "val_loss", "trials": [], "design": "sobol-1"}
+    assert from_json(json.dumps({**STUDY, "tuning": tuning})).tuning == tuning
 
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -208,14 +174,22 @@ def test_every_stored_record_is_read_as_it_was_written(path):
     ids=str,
 )
 def test_a_field_of_another_type_is_refused_by_its_name(change, message):
-    run = json.loads(OLD_RUN)
-    line = json.dumps({**run, "schema": 2, "study_settings": {}, **change})
-    with pytest.raises(ValueError, match=f"^{message}") as told:
-        from_json(line)
-    assert len(str(told.value)) < 200
+    with pytest.raises(ValueError, match=f"^{message}") as raised:
+        from_json(json.dumps({**RUN, **change}))
+    assert len(str(raised.value)) < 200
 
 
 @pytest.mark.parametrize("status", RunStatus)
 def test_every_status_says_what_it_means(status):
     assert status.message
     assert status.is_result is (status in ("done", "diverged"))
+
+
+def test_a_study_stores_what_its_metrics_are():
+    study = from_json(json.dumps({**STUDY, "metrics": ["test_loss"]}))
+    plain = json.loads(to_json(study))
+    assert plain["metrics"] == ["test_loss"]
+    assert plain["declared"] == [
+        {"name": "test_loss", "better": "lower", "words": "test loss", "unit": ""}
+    ]
+    assert from_json(json.dumps(plain)) == study

@@ -14,8 +14,10 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import pydantic_core
 from pydantic import BeforeValidator, ConfigDict, Field
+from typing_extensions import TypedDict  # with the config that pydantic reads
 
 from acprop import files
+from acprop.metrics import Metric, is_declared, metric_of
 from acprop.plain import Plain, checked, to_line
 
 SCHEMA = 2
@@ -32,11 +34,23 @@ Kind = Literal["central", "proof step", "constant", "wording", "definition"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 # Counted apart: a slip of wording is no result that fails, and a definition cannot.
 APART: tuple[Kind, ...] = ("wording", "definition")
+Better = Literal["higher", "lower"]
 Ruleset = Literal["default", "paper", "tuned"]
 RULESETS: tuple[Ruleset, ...] = get_args(Ruleset)
 # What becomes a file's name, and what becomes a part of one.
 FileName = Annotated[str, Field(pattern=f"^(?:{files.NAME})$")]
 Short = Annotated[str, Field(max_length=60)]
+
+
+class BadRecordError(ValueError):
+    """A record whose types are right, and which still makes no sense.
+
+    run: the id of the run whose record it is; None if it is the study's.
+    """
+
+    def __init__(self, why: str, run: str | None = None) -> None:
+        super().__init__(why)
+        self.run = run
 
 
 class _Strict:
@@ -128,6 +142,7 @@ class Curves(_Strict):
     band     what the bands around the lines are, in words
     about    the settings, as plain values
     drawn    "points" for values that nothing joins, such as trials
+    better   at which end good values are; a run that failed is drawn at the other
     """
 
     record: ClassVar[str] = "curves"
@@ -142,6 +157,7 @@ class Curves(_Strict):
     band: str = ""
     about: Plain = field(default_factory=dict[str, Any])
     drawn: Literal["lines", "points"] = "lines"
+    better: Better = "higher"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +188,7 @@ class Surface(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Bar(_Strict):
+class ArmBar(_Strict):
     """One arm's final values: their mean, an interval around it, and each of them.
 
     low and high are NaN where one value has no interval.
@@ -187,14 +203,15 @@ class Bar(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Bars(_Strict):
-    """Final values of several arms in one panel."""
+    """Final values of several arms in one panel; better: see `Curves`."""
 
     record: ClassVar[str] = "bars"
     name: str
     title: str
     value_label: str
-    bars: tuple[Bar, ...]
+    bars: tuple[ArmBar, ...]
     about: Plain = field(default_factory=dict[str, Any])
+    better: Better = "higher"
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +321,33 @@ class RunRecord(_Strict):
     ruleset: Ruleset = "paper"
 
 
+class TrialRuns(TypedDict):
+    """One point of a search space, and the runs that tried it."""
+
+    contestant: str
+    number: int
+    settings: Plain
+    runs: list[str]
+
+
+class TuningRecord(TypedDict, total=False):
+    """How settings were chosen, by which validation metric, from which trials.
+
+    More may stand in a record, and is kept: the design, the hash of the space …
+    """
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # pyright: ignore
+
+    search: Literal["sobol", "tpe"]
+    space: str
+    metric: str
+    seeds: list[int]
+    n_trials: int
+    trials: list[TrialRuns]
+    winners: dict[str, int | None]
+    left_out: list[str]
+
+
 @dataclass(frozen=True, slots=True)
 class StudyRecord(_Strict):
     """What a study asks, and how to show it.
@@ -315,14 +359,14 @@ class StudyRecord(_Strict):
              "table": final metrics with spread
     axes     for a heat map its two settings; for curves the setting that tells arms
              of one optimizer apart, if any
-    metrics  what is shown
+    metrics  what is shown, by name
+    declared what these are: which way is better, their unit and words; filled in here
     note     how the scale differs from the paper's: data, size, length
     missing  what was not run, and why
     ruleset  "paper": the settings that the study wrote down; "default": each
              optimizer's own; "tuned": chosen by the same number of trials for each.
              Never mixed: a study with another ruleset is another study
-    tuning   how they were chosen: search, space, seeds, every trial with its runs,
-             the winners, and what a budget left out; empty but for "tuned"
+    tuning   how they were chosen; empty but for "tuned"
     contestants  the runs of each, by name, where every one is shown; empty for "paper"
     target   the value of the validation metric that counts as reached
     """
@@ -339,9 +383,16 @@ class StudyRecord(_Strict):
     runs: tuple[str, ...]
     missing: tuple[str, ...] = ()
     ruleset: Ruleset = "paper"
-    tuning: Plain = field(default_factory=dict[str, Any])
-    contestants: Plain = field(default_factory=dict[str, Any])
+    tuning: TuningRecord = field(default_factory=TuningRecord)
+    contestants: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     target: float | None = None
+    declared: tuple[Metric, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Declare what is shown, also of a record from before it was stored."""
+        if not self.declared:
+            known = tuple(metric_of(name) for name in self.metrics if is_declared(name))
+            object.__setattr__(self, "declared", known)
 
     @property
     def key(self) -> str:
@@ -353,82 +404,31 @@ class StudyRecord(_Strict):
 # What can be drawn, and all there is.
 Drawing = Region | Boundary | Curves | Surface | Bars
 Record = Drawing | FigureRecord | Verdict | RunRecord | StudyRecord
-_KINDS = {
-    kind.record: kind
-    for kind in (
-        Region,
-        Boundary,
-        Curves,
-        Surface,
-        Bars,
-        FigureRecord,
-        Verdict,
-        RunRecord,
-        StudyRecord,
-    )
-}
-_PARTS = {"cells": Cell, "crossings": Crossing, "lines": Line, "bars": Bar}
+_KINDS = {kind.record: kind for kind in get_args(Record)}
+_PARTS = ("cells", "crossings", "lines", "bars", "declared")
 
 
 def to_json(record: Record) -> str:
     """Write a record as one line; numbers that JSON lacks (NaN, ∞) become null."""
     # Not asdict of the whole: it copies every number of every epoch, one by one.
     plain: Plain = {f.name: getattr(record, f.name) for f in fields(record)}
-    for name in _PARTS.keys() & plain.keys():
+    for name in plain.keys() & _PARTS:
         plain[name] = [asdict(part) for part in plain[name]]
     return to_line({"record": record.record, "schema": SCHEMA, **plain})
 
 
 def from_json(line: str | bytes) -> Record:
-    """Read a line that `to_json` wrote, also one of schema 1; else a ValueError."""
+    """Read a line that `to_json` wrote; else a ValueError."""
     plain = checked(dict[str, Any], line)
     record, schema = plain.pop("record", None), plain.pop("schema", None)
     if not isinstance(record, str) or record not in _KINDS:
         raise ValueError(f"record must be one of {', '.join(_KINDS)}, got {record!r}")
-    if schema == 1:
-        try:
-            plain = _from_schema_1(record, plain)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(
-                f"a {record} must be as schema 1 has it, got {error!r}"
-            ) from error
-    elif schema != SCHEMA:
+    if schema != SCHEMA:
         raise ValueError(
-            f"schema must be 1 or {SCHEMA}, got {schema!r}; a newer acprop wrote this"
+            f"schema must be {SCHEMA}, got {schema!r}; another acprop wrote this"
         )
     # As JSON again, in which a list may be a tuple, and words a status.
     return checked(_KINDS[record], pydantic_core.to_json(plain))
-
-
-def _from_schema_1(record: str, plain: Plain) -> Plain:
-    """What schema 1 kept elsewhere, in its place; a verdict lacks too much."""
-    about: Plain = plain.get("about") or {}
-    if record == "verdict":
-        raise ValueError(
-            "a verdict must be of schema 2, got 1, which has no kind; write it again "
-            "with acprop lab verify --out FILE"
-        )
-    if record == "run":
-        study_settings, spec = plain["settings"], plain["spec"]
-        return {
-            **plain,
-            "settings": spec.get("settings", study_settings),
-            "study_settings": study_settings,
-        }
-    if record == "curves":
-        bands = about.pop("bands", {})
-        lines = [{**line, **bands.get(line["label"], {})} for line in plain["lines"]]
-        return {**plain, "lines": lines, "y_range": about.pop("y_range", None)}
-    if record == "surface":
-        cells = about.pop("cells", {})
-        return {
-            **plain,
-            "value_label": about.pop("values", plain["name"]),
-            "value_range": about.pop("range", None),
-            "n_runs": cells.get("runs", ()),
-            "n_diverged": cells.get("diverged", ()),
-        }
-    return plain
 
 
 def write(path: Path, records: Iterable[Record]) -> None:

@@ -2,7 +2,7 @@
 
 import torch
 
-from acprop.tasks.data import Corpus
+from acprop.tasks.data.corpora import Corpus
 
 WORDS = {
     "ba": "one",

@@ -3,14 +3,13 @@
 import torch
 from torch import nn
 
-from acprop.tasks.task import Target, stream
+from acprop.tasks.task import derive_seed
 
 
 class Bowl:
     """explode_at: the step whose loss is NaN."""
 
     name = "toy/bowl"
-    target = Target("val_accuracy", "max")
 
     def __init__(self, per_epoch=5, explode_at=None):
         self.per_epoch, self.explode_at = per_epoch, explode_at
@@ -23,7 +22,7 @@ class Session:
     def __init__(self, task, seed, optimizer):
         self.task, self.seed = task, seed
         self.net = nn.Linear(4, 1, bias=False)
-        draw = torch.Generator().manual_seed(stream(seed, "weights"))
+        draw = torch.Generator().manual_seed(derive_seed(seed, "weights"))
         self.net.weight.data.normal_(generator=draw)
         self.optimizer = optimizer(self.net)
         self.initial = [g["lr"] for g in self.optimizer.param_groups]
@@ -36,7 +35,7 @@ class Session:
             group["lr"] = lr * factor
 
     def train_step(self):
-        draw = torch.Generator().manual_seed(stream(self.seed, "noise", self.step))
+        draw = torch.Generator().manual_seed(derive_seed(self.seed, "noise", self.step))
         noise = torch.randn(1, 4, generator=draw)
         self.optimizer.zero_grad()
         loss = (self.net.weight - noise).square().sum()

@@ -138,18 +138,3 @@ def test_a_corpus_that_is_here_is_listed_with_its_size(talks):
 def test_imagenet_is_shown_by_what_was_counted(folder):
     data("fetch", "imagenet", "--from", str(folder))
     assert "train: 1 images in 1 classes" in data("show", "imagenet").stdout
-
-
-def test_a_size_is_refused_where_there_is_none(tmp_path):
-    error = data("fetch", "mnist", "--size", "60", "--from", str(tmp_path)).exception
-    assert isinstance(error, ValueError)
-    assert "a set that has sizes (nmt-de-en, " in str(error)
-
-
-def test_a_size_chooses_the_set(tmp_path):
-    error = data(
-        "fetch", "nmt-ro-en", "--size", "60", "--from", str(tmp_path)
-    ).exception
-    assert isinstance(error, DataError)
-    assert str(error).startswith("nmt-ro-en-60 must come from one of its sources")
-    assert "it must hold 61 packages, got 0" in str(error)

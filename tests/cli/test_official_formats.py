@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from acprop.cli.app import app
 from acprop.records import RunRecord, from_json, read
 from acprop.tasks.data import sets
+from acprop.tasks.data.dataset import File
 
 STUDIES = Path(__file__).parents[2] / "studies"
 WORDS = ("n01440764", "n01443537", "n02102040")  # as ImageNet names its classes
@@ -108,12 +109,12 @@ def cifar100(folder, monkeypatch):
             tar.addfile(info, io.BytesIO(content))
     folder.mkdir()
     (folder / "cifar-100-binary.tar.gz").write_bytes(raw.getvalue())
-    known = sets.CIFAR100
+    known = sets.SETS["cifar100"]
     (official,) = known.official
     (archive,) = official.archives
     archive = replace(archive, sha256=hashlib.sha256(raw.getvalue()).hexdigest())
     files = tuple(
-        sets.File(name, hashlib.sha256(content).hexdigest(), len(content))
+        File(name, hashlib.sha256(content).hexdigest(), len(content))
         for name, content in contents.items()
     )
     small = replace(

@@ -29,7 +29,7 @@ def test_records_become_a_page_with_the_explorer_beside_it(tmp_path):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('{"record": "verdict"}\n', "a.jsonl, line 1: schema must be 1 or 2"),
+        ('{"record": "verdict"}\n', "a.jsonl, line 1: schema must be 2, got None"),
         (
             '{"record": "run", "schema": 2, "\\u001b[31m": 1}',
             "a.jsonl, line 1: run must",

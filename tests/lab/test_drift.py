@@ -6,7 +6,6 @@ import mpmath
 import numpy as np
 import pytest
 
-from acprop.lab import drift as drift_module
 from acprop.lab.drift import drift
 from acprop.lab.methods import METHODS, advance
 from acprop.lab.problems import dense, sparse
@@ -91,23 +90,6 @@ def test_a_mean_of_directions_has_their_drift_but_for_its_size():
         )
         assert np.all(np.sign(plain) == np.sign(heavy))
         assert np.all(np.abs(heavy) >= np.abs(plain) - 1e-12)
-
-
-@pytest.mark.parametrize("convention", CONVENTIONS.values(), ids=lambda c: c.name)
-@pytest.mark.parametrize("name", ALL)
-def test_the_logarithms_say_what_the_plain_numbers_say(name, convention, monkeypatch):
-    """A drift takes the former only where the latter underflow."""
-
-    def drifts():
-        return [
-            drift(problem, ALL[name], convention, beta1=BETA1, beta2=BETA2, t=t)
-            for problem in (dense(4), sparse(7), dense(100), sparse(150))
-            for t in (1e4, np.inf)
-        ]
-
-    plain = drifts()
-    monkeypatch.setattr(drift_module, "second_moment", lambda *_, **__: None)
-    np.testing.assert_allclose(plain, drifts(), rtol=0, atol=1e-12)
 
 
 def adam_in_many_digits(P, beta1, beta2):

@@ -62,12 +62,6 @@ def test_the_factor_is_larger_than_printed_by_the_missing_constant():
         assert ratio == pytest.approx(missing, rel=1e-12)
 
 
-def test_a_large_eps_drowns_both_factors():
-    gradients = Gaussian(10.0, 1.0)
-    assert gradients.factor(0.9, eps=1e6) == pytest.approx(1, abs=1e-5)
-    assert gradients.printed_factor(eps=1e6) == pytest.approx(1, abs=1e-5)
-
-
 @pytest.mark.parametrize("den", [0.1, 3.0])
 def test_the_best_learning_rate_makes_the_denominator_irrelevant(den):
     """Minimise the bound's two terms over a fine grid of α0 instead."""

@@ -9,7 +9,7 @@ const load = (name) => import(new URL(name, folder));
 const { METHODS, CONVENTIONS, withDelay } = await load("rules.js");
 const { begin, advance, hyper } = await load("step.js");
 const { problemOf } = await load("problems.js");
-const { mean, logCentered, logUncentered, secondMoment, segments } = await load("limits.js");
+const { mean, logSecondMoment, secondMoment, segments } = await load("limits.js");
 const { doesSettle, drift, driftOfBeta2 } = await load("drift.js");
 const { crossings } = await load("borders.js");
 const { explain } = await load("explain.js");
@@ -75,8 +75,8 @@ const ANSWERS = {
       };
       return {
         m: [...mean(at, beta1)],
-        log_v: [...logUncentered(at, beta2)],
-        log_s: [...logCentered(at, beta1, beta2)],
+        log_v: [...logSecondMoment(segments(at, beta1, false), beta2)],
+        log_s: [...logSecondMoment(segments(at, beta1, true), beta2)],
         v: plain(false),
         s: plain(true),
       };

@@ -5,14 +5,15 @@ import math
 import pytest
 from matplotlib.collections import PathCollection
 
-from acprop.records import Bar, Bars, from_json, to_json
+from acprop.records import ArmBar, Bars, from_json, to_json
 from acprop.report.figures import draw, figure
-from acprop.report.studies import gather, study_figures
+from acprop.report.studies import gather
+from acprop.report.study_figures import study_figures
 
 from .made_runs import seeds, study, with_status
 
-ADAM = Bar("Adam", 2.0, 1.0, 3.0, (1.5, 2.5))
-ALONE = Bar("ACProp, lr = 0.1", 1.0, math.nan, math.nan, (1.0,))
+ADAM = ArmBar("Adam", 2.0, 1.0, 3.0, (1.5, 2.5))
+ALONE = ArmBar("ACProp, lr = 0.1", 1.0, math.nan, math.nan, (1.0,))
 
 
 def test_a_bar_is_the_mean_and_every_seed_has_a_dot():
@@ -26,9 +27,9 @@ def test_a_bar_is_the_mean_and_every_seed_has_a_dot():
 
 
 def test_a_run_that_failed_is_a_cross_at_the_worse_edge_and_has_no_bar():
-    lost = Bar("SGD", math.nan, math.nan, math.nan, (math.nan, math.nan))
-    for metric, edge in (("test FD-lite0", 1), ("test accuracy, %", 0)):
-        ax = figure([Bars("gan", metric, metric, (ADAM, lost))]).axes[0]
+    lost = ArmBar("SGD", math.nan, math.nan, math.nan, (math.nan, math.nan))
+    for better, edge in (("lower", 1), ("higher", 0)):
+        ax = figure([Bars("gan", "t", "y", (ADAM, lost), better=better)]).axes[0]
         (crosses,) = [x for x in ax.lines if x.get_marker() == "X"]
         assert crosses.get_xydata().tolist() == [[0.84, edge], [1.16, edge]]
         place = crosses.get_transform().transform((1, edge))

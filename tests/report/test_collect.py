@@ -66,7 +66,7 @@ def test_runs_without_their_study_are_named_with_the_command_to_use(tmp_path):
         (to_json(run("sgd"))[:-40].encode(), "it is cut off or no JSON"),
         (
             to_json(run("sgd")).replace('"schema": 2', '"schema": 99').encode(),
-            "schema must be 1 or 2, got 99; a newer acprop wrote this",
+            "schema must be 2, got 99; another acprop wrote this",
         ),
         (b'{"record": "dream", "schema": 2}', "record must be one of region"),
         (b'{"record": "run", "schema": 2}', "run must be there, got none; study"),

@@ -112,14 +112,14 @@ def test_pairs_are_made_by_seed_and_of_finished_runs_only():
     (other,) = arms_of(
         [run("adam", s, (v,)) for s, v in ((2, 0.1), (1, 0.5), (0, 0.4))]
     )
-    found = compare_all([one], other, "val_accuracy")[0].spread
+    found = compare_all([one], other, "val_accuracy")[0].difference
     assert (found.n, found.mean) == (2, pytest.approx(0.1))
 
 
 def test_an_interval_with_zero_in_it_shows_no_difference():
     arms = [arm("acprop", TEN), arm("adam", TEN[::-1])]
     found = compare_all(arms, arms[0], "test_accuracy")[1]
-    assert found.spread.low < 0 < found.spread.high
+    assert found.difference.low < 0 < found.difference.high
     assert found.words == "no difference shown"
 
 

@@ -6,19 +6,14 @@ import numpy as np
 import pytest
 
 from acprop.records import RunStatus
-from acprop.report.contests import (
-    comparison_table,
-    contestant_arms,
-    detail_table,
-    sensitivity,
-    trial_table,
-)
+from acprop.report.captions import study_sentence
 from acprop.report.figures import draw
 from acprop.report.profiles import profile_curves, scores, study_profiles
 from acprop.report.site import Content, write_site
 from acprop.report.statistics import arms_of
-from acprop.report.studies import gather, study_figures
-from acprop.report.tables import study_sentence
+from acprop.report.studies import contestant_arms, gather
+from acprop.report.study_figures import sensitivity, study_figures
+from acprop.report.tables import detail_table, study_table, trial_table
 
 from .made_runs import run, seeds, study, with_status
 
@@ -80,7 +75,7 @@ def cells(table, column):
 
 
 def test_every_contestant_has_a_row_with_interval_correction_and_verdict():
-    table = comparison_table(FOUND)
+    table = study_table(FOUND)
     assert cells(table, "verdict") == {
         "ACProp (default)": "–",
         "Adam": "worse",
@@ -94,7 +89,7 @@ def test_every_contestant_has_a_row_with_interval_correction_and_verdict():
 
 
 def test_failures_of_trials_and_runs_are_counted_by_kind():
-    table = comparison_table(FOUND)
+    table = study_table(FOUND)
     assert cells(table, "trials") == {
         "ACProp (default)": "2",
         "Adam": "2",

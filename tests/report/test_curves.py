@@ -37,8 +37,8 @@ def test_epochs_are_whole_numbers():
 def test_a_run_that_failed_is_a_cross_at_the_worse_edge():
     """Also at a place where nothing else is, and it stretches no other axis."""
     failed = Line("sgd", (1.0, 2.0), (0.3, 0.4), dots=((2.0, 0.4), (9.0, math.nan)))
-    for label, edge in (("test accuracy, %", 0.0), ("test loss", 1.0)):
-        record = Curves("vgg", "VGG", "epoch", label, (failed,))
+    for better, edge in (("higher", 0.0), ("lower", 1.0)):
+        record = Curves("vgg", "VGG", "epoch", "y", (failed,), better=better)
         assert math.isnan(from_json(to_json(record)).lines[0].dots[1][1])
         fig = figure([record])
         (ax,) = fig.axes

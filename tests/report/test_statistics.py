@@ -10,10 +10,9 @@ from acprop.report.statistics import (
     best,
     brief,
     describe,
-    is_higher_better,
     over_seeds,
     selection_metric,
-    spread,
+    summarize,
     unclean,
     varying,
 )
@@ -69,7 +68,7 @@ def test_the_same_seed_twice_in_an_arm_is_refused():
 
 def test_the_interval_is_students():
     values = np.random.default_rng(0).normal(3, 2, size=7)
-    found = spread(values)
+    found = summarize(values)
     expected = stats.t.interval(0.95, 6, values.mean(), stats.sem(values))
     np.testing.assert_allclose((found.low, found.high), expected, rtol=1e-13)
     assert (found.n, found.std) == (7, values.std(ddof=1))
@@ -77,13 +76,13 @@ def test_the_interval_is_students():
 
 def test_about_95_of_100_intervals_hold_the_truth():
     draws = np.random.default_rng(1).normal(size=(1000, 3))
-    found = [spread(values) for values in draws]
+    found = [summarize(values) for values in draws]
     share = np.mean([s.low <= 0 <= s.high for s in found])
     assert abs(share - 0.95) < 3 * math.sqrt(0.95 * 0.05 / 1000)
 
 
 def test_one_value_has_a_mean_and_no_spread():
-    found = spread([2.0, math.nan])
+    found = summarize([2.0, math.nan])
     assert (found.n, found.mean) == (1, 2.0)
     assert np.isnan([found.std, found.low, found.high]).all()
 
@@ -164,19 +163,6 @@ def test_the_selection_metric_is_accuracy_if_there_is_one():
     translated = replace(run(), final={"val_bleu": 9.0, "val_loss": 1.0})
     assert selection_metric([translated]) == "val_bleu"
     assert selection_metric([replace(run(), final={})]) is None
-
-
-@pytest.mark.parametrize(
-    ("metric", "is_higher"),
-    [
-        ("test_accuracy", True),
-        ("train_loss", False),
-        ("val_bits_per_byte", False),
-        ("wall_seconds", False),
-    ],
-)
-def test_which_way_a_metric_is_better(metric, is_higher):
-    assert is_higher_better(metric) is is_higher
 
 
 def test_betas_are_settings_of_their_own():

@@ -8,7 +8,8 @@ import pytest
 from acprop.records import RunStatus, from_json, to_json
 from acprop.report.figures import draw, figure
 from acprop.report.heatmaps import cell_words
-from acprop.report.studies import gather, sensitivity_curves, study_figures
+from acprop.report.studies import gather
+from acprop.report.study_figures import sensitivity, study_figures
 from acprop.report.style import DARK_LETTER, LIGHT_LETTER
 
 from .made_runs import run, seeds, study, with_status
@@ -44,7 +45,7 @@ def test_sensitivity_is_the_end_over_an_axis_with_each_seed_a_dot():
         for lr, end in ((1e-3, 0.5), (1e-2, 0.7), (1e-1, 0.4))
         for r in seeds("acprop", (end, end + 0.1), lr=lr)
     ]
-    (panel,) = sensitivity_curves(gather(study(runs, axes=["lr"]), runs))
+    (panel,) = sensitivity(gather(study(runs, axes=["lr"]), runs))
     (line,) = panel.lines
     assert (panel.x_label, panel.x_scale) == ("lr", "log")
     assert line.x == (1e-3, 1e-2, 1e-1)
@@ -55,11 +56,11 @@ def test_sensitivity_is_the_end_over_an_axis_with_each_seed_a_dot():
 
 def test_two_places_are_no_curve():
     runs = [run(lr=lr) for lr in (0.1, 0.2)]
-    assert sensitivity_curves(gather(study(runs, axes=["lr"]), runs)) == []
+    assert sensitivity(gather(study(runs, axes=["lr"]), runs)) == []
     one_each = [
         run(o, lr=lr) for o, lr in (("adam", 0.1), ("sgd", 0.2), ("acprop", 0.3))
     ]
-    assert sensitivity_curves(gather(study(one_each, axes=["lr"]), one_each)) == []
+    assert sensitivity(gather(study(one_each, axes=["lr"]), one_each)) == []
 
 
 # Which lines once were one: of which study, over what.
@@ -80,7 +81,7 @@ def test_one_line_is_one_method(name):
         for optimizer, settings in methods
         for place in places
     ]
-    (panel,) = sensitivity_curves(gather(study(runs, axes=[axis]), runs))
+    (panel,) = sensitivity(gather(study(runs, axes=[axis]), runs))
     assert len({line.label for line in panel.lines}) == len(methods)
     assert all(line.x == places for line in panel.lines)
 
@@ -88,7 +89,7 @@ def test_one_line_is_one_method(name):
 def test_a_setting_at_which_a_run_failed_is_in_the_line_as_failed():
     """ "What a tiny ε does": at 1e-16 it diverges, which is the point of the figure."""
     runs = [run(eps=eps) for eps in (1e-4, 1e-8)] + [run(eps=1e-16, status="diverged")]
-    (panel,) = sensitivity_curves(gather(study(runs, axes=["eps"]), runs))
+    (panel,) = sensitivity(gather(study(runs, axes=["eps"]), runs))
     (line,) = panel.lines
     assert line.x == (1e-16, 1e-8, 1e-4)
     assert np.isfinite(line.y).tolist() == [False, True, True]
@@ -175,7 +176,7 @@ def test_a_metric_that_falls_by_decades_is_logarithmic():
 
 
 def test_a_metric_nobody_has_is_no_panel():
-    assert records([run()], metrics=("bleu",)) == []
+    assert records([run()], metrics=("test_bleu",)) == []
     assert records([]) == []
     assert records([run()], "table") == []
 

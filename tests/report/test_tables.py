@@ -3,9 +3,11 @@ from dataclasses import replace
 
 import pytest
 
-from acprop.report.statistics import spread
+from acprop.report.captions import study_sentence
+from acprop.report.statistics import summarize
 from acprop.report.studies import gather
-from acprop.report.tables import markdown, spread_words, study_sentence, study_table
+from acprop.report.tables import markdown, study_table
+from acprop.report.words import summary_words
 
 from .made_runs import run, seeds, study, with_status
 
@@ -32,14 +34,14 @@ def test_a_row_has_mean_standard_deviation_and_interval():
     assert acprop["test accuracy, %"] == "62.00 ± 1.58 [60.04, 63.96]"
 
 
-def test_differences_are_paired_and_judged():
-    found = [
-        row["test accuracy, %: difference to ACProp (default)"]
-        for row in rows(COMPARED)
-    ]
-    assert found[0] == "reference"
-    assert found[1] == "−9.98 [−10.04, −9.92]: worse"
-    assert found[2].endswith("no difference shown")
+DIFFERENCE = "test accuracy, %: difference to ACProp (default)"
+
+
+def test_differences_are_paired_and_have_a_verdict():
+    found = rows(COMPARED)
+    assert found[0][DIFFERENCE] == "reference"
+    assert found[1][DIFFERENCE] == "−9.98 [−10.04, −9.92]"
+    assert [row["verdict"] for row in found] == ["–", "worse", "no difference shown"]
 
 
 def test_a_table_corrects_for_all_its_comparisons():
@@ -49,10 +51,9 @@ def test_a_table_corrects_for_all_its_comparisons():
     theirs = [a + b for a, b in zip(ours, shift, strict=True)]
     runs = [*seeds("acprop", ours), *seeds("adam", theirs)]
     others = [r for o in ("sgd", "adamw", "radam") for r in seeds(o, ours[::-1])]
-    column = "test accuracy, %: difference to ACProp (default)"
-    assert rows(runs)[1][column].endswith("]: better")
-    after = rows([*runs, *others])[1][column]
-    assert after.endswith("]: no difference shown after correction")
+    assert rows(runs)[1]["verdict"] == "better"
+    after = rows([*runs, *others])[1]["verdict"]
+    assert after == "no difference shown after correction"
 
 
 def test_a_table_and_its_sentence_mark_runs_that_no_commit_holds():
@@ -61,11 +62,12 @@ def test_a_table_and_its_sentence_mark_runs_that_no_commit_holds():
     found = gather(study(runs), runs)
     table = study_table(found)
     assert [row[1] for row in table.rows] == ["5", "5†", "5†"]
-    assert table.note.endswith(
+    note = table.caption[table.caption.index("†") :]
+    assert note.endswith(
         ": 5 with changes not committed, 5 with no commit known, of 15 runs."
     )
-    assert study_sentence(found).endswith(table.note)
-    assert study_table(gather(study(COMPARED), COMPARED)).note == ""
+    assert study_sentence(found).endswith(note)
+    assert "†" not in study_table(gather(study(COMPARED), COMPARED)).caption
 
 
 def test_two_methods_of_one_optimizer_are_two_rows():
@@ -76,17 +78,14 @@ def test_two_methods_of_one_optimizer_are_two_rows():
 
 def test_runs_that_were_lost_are_said():
     runs = with_status(seeds("adam", (0.5, 0.6, 0.7)), 1, "diverged")
-    assert rows(runs)[0]["runs"] == "2 of 3 finished; 1 of 3 diverged"
+    assert rows(runs)[0]["runs"] == "2 of 3 finished: 1 diverged"
 
 
 def test_an_arm_without_a_result_has_a_row():
     runs = [run("sgd", status="diverged"), run("acprop")]
     sgd = rows(runs)[0]
     assert sgd["test accuracy, %"] == "–"
-    assert (
-        sgd["test accuracy, %: difference to ACProp (default)"]
-        == "no seed finished in both"
-    )
+    assert sgd["verdict"] == "no seed finished in both"
 
 
 GRID = [
@@ -103,10 +102,10 @@ def test_the_table_of_a_heat_map_has_validations_choice_and_says_so():
         "70.00",
     )
     table = study_table(gather(study(GRID, "heatmap", ("lr", "eps")), GRID))
-    assert table.chosen_by == "val_accuracy"
+    assert "settings chosen by validation accuracy alone" in table.caption
 
 
-def test_every_setting_is_a_row_if_asked_for():
+def test_every_setting_is_a_row_of_the_whole_table():
     assert [row["lr"] for row in rows(GRID, every=True)] == ["0.1", "0.2"]
 
 
@@ -118,8 +117,7 @@ def test_arms_are_compared_at_the_same_place_of_the_axes():
         for s in range(2)
     ]
     found = rows(runs, axes=("lr",))
-    column = "test accuracy, %: difference to ACProp (default)"
-    assert [row[column][:6] for row in found[2:]] == ["−10.00", "−10.00"]
+    assert [row[DIFFERENCE][:6] for row in found[2:]] == ["−10.00", "−10.00"]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +131,7 @@ def test_arms_are_compared_at_the_same_place_of_the_axes():
     ],
 )
 def test_numbers_have_the_digits_that_their_spread_allows(values, words):
-    assert plain(spread_words("train_loss", spread(values))) == words
+    assert plain(summary_words("train_loss", summarize(values))) == words
 
 
 def test_the_sentence_has_the_scale_the_note_and_the_numbers():
@@ -151,7 +149,7 @@ def test_the_sentence_says_which_setting_and_how_many_were_lost():
     said = study_sentence(gather(study([*GRID[:2], *runs]), [*GRID[:2], *runs]))
     assert "Adam (lr = 0.1) 50.00" in plain(said)
     only = study_sentence(gather(study(runs), runs))
-    assert "Adam (1 of 2 finished; 1 of 2 diverged) 60.00" in plain(only)
+    assert "Adam (1 of 2 finished: 1 diverged) 60.00" in plain(only)
 
 
 def test_without_runs_there_is_nothing_to_say():
@@ -164,8 +162,5 @@ def test_markdown_has_the_same_cells():
     table = study_table(gather(study(COMPARED), COMPARED))
     lines = markdown(table).splitlines()
     assert len(lines) == 2 + len(table.rows)
-    assert (
-        lines[0].split(" | ")[-1]
-        == "test accuracy, %: difference to ACProp (default) |"
-    )
+    assert lines[0].endswith(f"| {DIFFERENCE} | p (Holm) | verdict |")
     assert lines[2] == "| " + " | ".join(table.rows[0]) + " |"

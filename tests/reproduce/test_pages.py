@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from acprop.cli.app import app
 from acprop.records import (
-    Bar,
+    ArmBar,
     Bars,
     Boundary,
     Cell,
@@ -33,7 +33,7 @@ DRAWINGS = [
     Boundary("dense", "adam", 0.9, "paper", (Crossing(5, "converges", (0.1, 0.2)),)),
     Curves("n", "t", "x", "y", (Line("a", (1.0, 2.0), (3.0, 4.0)),), about={"P": 3}),
     Surface("n", "t", "x", "y", "v", (1.0, 2.0), (2.0, 3.0), ((4.0, 5.0), (5.0, 6.0))),
-    Bars("n", "t", "v", (Bar("a", 1.0, 0.5, 1.5, (0.9, 1.1)),)),
+    Bars("n", "t", "v", (ArmBar("a", 1.0, 0.5, 1.5, (0.9, 1.1)),)),
 ]
 VERDICTS = list(read(RESULTS / "lab" / "verdicts.jsonl"))[:1]
 STUDY, *RUNS = read(RESULTS / "rl" / "dqn-four-rooms-small.jsonl")

@@ -11,9 +11,10 @@ from PIL import Image
 from torch import Generator
 
 from acprop.bench.optimizers import build
-from acprop.tasks.data import Images, fetch, load_folders, normalised, sets
+from acprop.tasks.data import fetch, sets
+from acprop.tasks.data.augment import normalised
 from acprop.tasks.data.dataset import File
-from acprop.tasks.data.sets import CIFAR100
+from acprop.tasks.data.images import Images, load_folders
 from acprop.tasks.feed import Memory, Pictures
 from acprop.tasks.vision import VisionSettings, VisionTask
 
@@ -156,7 +157,9 @@ def test_a_resnet_is_trained_on_cifar100s_binary_files(tmp_path, monkeypatch):
         File(name, sha256(some).hexdigest(), len(some))
         for name, some in content.items()
     )
-    monkeypatch.setitem(sets.SETS, "cifar100", replace(CIFAR100, files=files))
+    monkeypatch.setitem(
+        sets.SETS, "cifar100", replace(sets.SETS["cifar100"], files=files)
+    )
     monkeypatch.setenv("ACPROP_DATA", str(tmp_path / "cache"))
     for name, some in content.items():
         (tmp_path / name).write_bytes(some)

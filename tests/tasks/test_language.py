@@ -274,7 +274,6 @@ def test_autocast_computes_in_bfloat16_and_keeps_float32_weights(task):
 def test_the_task_says_what_it_is(task, file):
     made = task()
     assert made.name == "language/letters.txt-gpt"
-    assert made.target == ("val_loss", "min", None)
     assert made.source["letters.txt"]["origin"] == str(file)
     assert made.settings.dataset is None
     assert LanguageSettings("moby-dick").dataset == "moby-dick"
@@ -292,7 +291,7 @@ BAD = {
     "clip_norm must be a number, got '1'": {"clip_norm": "1"},
     "batch must be a multiple of ranks × accumulate = 3, got 8": {"accumulate": 3},
     "text must be moby-dick or a file's path, got 'mnist'": {"text": "mnist"},
-    "text must be a name or a path, got 3": {"text": 3},
+    "text must be a string, got 3": {"text": 3},
     "n_validation must be in [1, 10], the windows of 10 bytes in 101, got 11": {
         "n_validation": 11
     },

@@ -167,7 +167,7 @@ def test_evaluating_changes_nothing_and_is_the_same_for_every_seed():
     assert weights(often) == weights(never)
     other = begin(seed=1)
     other.learner.net.load_state_dict(never.learner.net.state_dict())
-    assert other._judge("test", 5) == last["test_return"]
+    assert other._mean_return("test", 5) == last["test_return"]
 
 
 @pytest.mark.parametrize("n_steps", [0, 1, 8, 23])
@@ -217,7 +217,6 @@ def test_a_run_that_diverges_is_a_result(tmp_path):
 def test_the_task_says_what_it_is():
     task = RLTask(RLSettings())
     assert task.name == "rl/four-rooms-dqn"
-    assert task.target == ("val_return", "max", None)
     assert task.source["four-rooms"]["origin"].startswith("acprop ")
     assert task.settings.dataset is None
     pole = RLTask(RLSettings("CartPole-v1", steps_per_epoch=500))
@@ -234,7 +233,7 @@ def test_several_ranks_are_refused(monkeypatch):
 
 
 BAD = {
-    "env must be a name, got 3": {"env": 3},
+    "env must be a string, got 3": {"env": 3},
     "episode_limit must be 1 or more, got 0": {"episode_limit": 0},
     "copies must be 1 or more, got 0": {"copies": 0},
     "batch must be a whole number, got 8.0": {"batch": 8.0},

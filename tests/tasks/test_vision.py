@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy, interpolate
 from acprop.bench.optimizers import build
 from acprop.bench.run import digest
 from acprop.tasks import vision
-from acprop.tasks.data import normalised
+from acprop.tasks.data.augment import normalised
 from acprop.tasks.feed import Memory
 from acprop.tasks.vision import VisionSettings, VisionTask, second_moment, settings
 

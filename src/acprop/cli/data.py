@@ -61,13 +61,8 @@ def fetch(
     folder: Annotated[
         Path | None, typer.Option("--from", help="a folder that holds it; no network")
     ] = None,
-    size: Annotated[
-        int | None,
-        typer.Option(help="packages to harvest pairs from, 10 or 60; nmt-… only"),
-    ] = None,
 ) -> None:
     """Bring a set into the cache, or repair it; nothing happens if it is whole."""
-    name = data.sized(name, size)
     place = data.fetch(name, folder=folder)
     source = data.source_of(name)
     typer.echo(

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from acprop.metrics import primary_metric, value_words
 from acprop.records import (
     APART,
     KINDS,
@@ -24,7 +25,6 @@ from acprop.records import (
     Verdict,
     to_json,
 )
-from acprop.report.metrics import judged_by, value_words
 
 if TYPE_CHECKING:
     from acprop.bench.optimizers import Row
@@ -160,7 +160,11 @@ def run(record: RunRecord) -> str:
     """A run in one line."""
     final = record.final
     parts = [f"{record.optimizer} seed {record.seed}: {record.status}"]
-    for name in ("train_loss", judged_by(final, "val"), judged_by(final, "test")):
+    for name in (
+        "train_loss",
+        primary_metric(final, "val"),
+        primary_metric(final, "test"),
+    ):
         if isinstance(final.get(name), float):
             words = value_words(name, final[name], 2)
             parts.append(f"{name.replace('_', ' ')} {words}")
@@ -219,12 +223,16 @@ def stages(found: "Sequence[RunStage]", *, json: bool) -> None:
 
 def comparison(study: StudyRecord, runs: Sequence[RunRecord]) -> None:
     """The tables of a study by the ruleset default or tuned."""
-    from acprop.report.contests import comparison_table, detail_table, trial_table
     from acprop.report.studies import gather
-    from acprop.report.tables import markdown
+    from acprop.report.tables import (
+        detail_table,
+        markdown,
+        study_table,
+        trial_table,
+    )
 
     found = gather(study, runs)
-    for made in (trial_table(found), comparison_table(found), detail_table(found)):
+    for made in (trial_table(found), study_table(found), detail_table(found)):
         if made.rows:  # too wide for a terminal's table
             typer.echo(markdown(made))
 

@@ -22,7 +22,8 @@ from typing import TypeVar
 import numpy as np
 
 from acprop.checks import UserError
-from acprop.lab.bounds import Constants
+from acprop.lab.bounds import Constants, rise, squares_with_ceiling
+from acprop.lab.descent import WalkSettings
 from acprop.lab.nonconvex import Noise
 from acprop.reference import Array
 
@@ -44,56 +45,29 @@ def second_moment_limit(beta1: Array, G: Array, eps: float = 0.0) -> Array:
     return q * (G + eps) / (1 - q)
 
 
-def after(
-    c: Constants,
-    *,
-    alpha0: float,
-    eta: float,
-    T: int,
-    beta1: float,
-    nesterov: bool = False,
-    clipped: bool = True,
-) -> float:
+def after(c: Constants, h: WalkSettings, *, nesterov: bool = False) -> float:
     """The bound for averaging after dividing, with steps cut to ±t^¼."""
-    age = mean_age(beta1, nesterov=nesterov)
-    inner = _rate(c, alpha0, eta, T, age) + age * c.C_u * c.M_g**2 / T
-    if not clipped:
-        return inner / c.C_l
-    bias = (c.C_u * c.M_g) ** 4 / (16 * c.C_l) * T**-0.5
+    age = mean_age(h.beta1, nesterov=nesterov)
+    inner = _rate(c, h, age) + age * c.C_u * c.M_g**2 / h.steps
+    bias = (c.C_u * c.M_g) ** 4 / (16 * c.C_l) * h.steps**-0.5
     return 2 / c.C_l * (inner + bias)
 
 
-def before(
-    c: Constants, *, alpha0: float, eta: float, T: int, beta1: float, beta2: float
-) -> float:
+def before(c: Constants, h: WalkSettings) -> float:
     """The bound for averaging before dividing, whatever place ε has."""
-    b = beta1 / (1 - beta1)
-    turns = 1 / T + 2 * (beta2**-0.5 - 1)
-    inner = _rate(c, alpha0, eta, T, b) + b * c.d * c.C_u * c.M_g**2 * turns
-    return inner / c.C_l
+    turns = 1 / h.steps + 2 * (h.beta2**-0.5 - 1)
+    return (_rate(c, h, h.b) + h.b * c.d * c.C_u * c.M_g**2 * turns) / c.C_l
 
 
-def before_inside(
-    c: Constants,
-    *,
-    alpha0: float,
-    eta: float,
-    T: int,
-    beta1: float,
-    beta2: float,
-    S: float,
-) -> float:
+def before_inside(c: Constants, h: WalkSettings, S: float) -> float:
     """The same for ε inside the root: a smaller neighbourhood if β2 is near 1."""
-    b = beta1 / (1 - beta1)
-    around = (b * c.C_u**3 * S * c.M_g * (1 - beta2)) ** 2 / (8 * c.C_l)
-    inner = _rate(c, alpha0, eta, T, b) + b * c.C_u * c.M_g**2 / T
+    around = (h.b * c.C_u**3 * S * c.M_g * (1 - h.beta2)) ** 2 / (8 * c.C_l)
+    inner = _rate(c, h, h.b) + h.b * c.C_u * c.M_g**2 / h.steps
     return 2 / c.C_l * (inner + around)
 
 
-def _rate(c: Constants, alpha0: float, eta: float, T: int, age: float) -> float:
-    rise = (c.M_f - c.f_star) / alpha0 * T ** (eta - 1)
-    squares = c.L * c.C_u**2 * c.M_g**2 * alpha0 / (1 - eta) * T**-eta
-    return rise + (age + 0.5) * squares
+def _rate(c: Constants, h: WalkSettings, age: float) -> float:
+    return rise(c, h) + squares_with_ceiling(c, h, age)
 
 
 def resting_slope(beta1: float) -> float:

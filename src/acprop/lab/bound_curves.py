@@ -1,5 +1,7 @@
 """A theorem and a run over the horizon T, as curves."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from acprop.lab.bounds import BoundReport, sides
@@ -16,7 +18,9 @@ def bound_curves(report: BoundReport) -> Curves:
     T = horizons(1, h.steps, 60)
     run = walk(problem(report.problem), method(report.optimizer), h)
     average = np.mean(run.averages, axis=1)
-    shown = [sides(report.theorem, report.constants, h, int(t)) for t in T]
+    shown = [
+        sides(report.theorem, report.constants, replace(h, steps=int(t))) for t in T
+    ]
     lines = (
         line("measured", T, average[T - 1]),
         line("printed bound", T, (printed for printed, _ in shown)),

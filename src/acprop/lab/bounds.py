@@ -21,10 +21,10 @@ import numpy as np
 from acprop import checks
 from acprop.checks import UserError
 from acprop.lab.arrays import Floats
-from acprop.lab.descent import WalkSettings, walk
+from acprop.lab.descent import SECTION_4, WalkSettings, walk
 from acprop.lab.methods import Method, method
 from acprop.lab.nonconvex import NonConvex, problem
-from acprop.rule import Rule
+from acprop.rule import Convention, Rule
 
 Theorem = Literal["4.1", "momentum"]
 
@@ -49,7 +49,7 @@ class Constants:
 
 
 def natural_constants(
-    p: NonConvex, optimizer: Method, *, eps: float, beta1: float
+    p: NonConvex, optimizer: Method, *, eps: float = 1.0, beta1: float = 0.9
 ) -> Constants:
     """The bounds on A_t that hold whatever happens, for ε outside the root.
 
@@ -77,23 +77,28 @@ def power_sum(T: int, p: float) -> float:
     return float(np.sum(np.arange(1, T + 1, dtype=np.float64) ** -p))
 
 
-def theorem_41_printed(c: Constants, *, alpha0: float, eta: float, T: int) -> float:
+def theorem_41_printed(c: Constants, h: WalkSettings) -> float:
     """2/C_l·[(M_f - f*)·α0·T^(η-1) + L·C_u²·σ²·α0/(2(1-η))·T^-η]."""
-    rise = (c.M_f - c.f_star) * alpha0 * T ** (eta - 1)
-    return 2 / c.C_l * (rise + _noise(c, alpha0, eta, T))
+    rise = (c.M_f - c.f_star) * h.alpha0 * h.steps ** (h.eta - 1)
+    return 2 / c.C_l * (rise + _noise(c, h))
 
 
-def theorem_41_corrected(c: Constants, *, alpha0: float, eta: float, T: int) -> float:
+def theorem_41_corrected(c: Constants, h: WalkSettings) -> float:
     """2/C_l·[(M_f - f*)/α0·T^(η-1) + L·C_u²·σ²·α0/(2(1-η))·T^-η]."""
-    rise = (c.M_f - c.f_star) / alpha0 * T ** (eta - 1)
-    return 2 / c.C_l * (rise + _noise(c, alpha0, eta, T))
+    return 2 / c.C_l * (rise(c, h) + _noise(c, h))
 
 
-def _noise(c: Constants, alpha0: float, eta: float, T: int) -> float:
-    return c.L * c.C_u**2 * c.sigma**2 * alpha0 / (2 * (1 - eta)) * T**-eta
+def rise(c: Constants, h: WalkSettings) -> float:
+    """(M_f - f*)/α0·T^(η-1)."""
+    return (c.M_f - c.f_star) / h.alpha0 * h.steps ** (h.eta - 1)
 
 
-def theorem_41_clipped(c: Constants, *, alpha0: float, eta: float, T: int) -> float:
+def _noise(c: Constants, h: WalkSettings) -> float:
+    fall = h.alpha0 / (2 * (1 - h.eta)) * h.steps**-h.eta
+    return c.L * c.C_u**2 * c.sigma**2 * fall
+
+
+def theorem_41_clipped(c: Constants, h: WalkSettings) -> float:
     """Theorem 4.1 for steps that are clipped to ±t^¼.
 
         4/C_l·[(M_f - f*)/α0·T^(η-1) + L·C_u²·σ²·α0/(2(1-η))·T^-η
@@ -101,76 +106,66 @@ def theorem_41_clipped(c: Constants, *, alpha0: float, eta: float, T: int) -> fl
 
     The clip's bias is at most C_u²·M_g²/(4·t^¼); a quarter of the descent pays for it.
     """
-    rise = (c.M_f - c.f_star) / alpha0 * T ** (eta - 1)
-    bias = (c.C_u * c.M_g) ** 4 / (8 * c.C_l) * T**-0.5
-    return 4 / c.C_l * (rise + _noise(c, alpha0, eta, T) + bias)
+    bias = (c.C_u * c.M_g) ** 4 / (8 * c.C_l) * h.steps**-0.5
+    return 4 / c.C_l * (rise(c, h) + _noise(c, h) + bias)
 
 
-def theorem_41_without_ceiling(
-    c: Constants, *, alpha0: float, eta: float, T: int, f_1: float
-) -> float:
+def theorem_41_without_ceiling(c: Constants, h: WalkSettings, f_1: float) -> float:
     """2/(C_l·α0)·T^(η-1)·[f(x_1) - f* + ½·L·C_u²·σ²·α0²·H_T(2η)]: it needs no M_f.
 
     At η = ½ it is the O(log T/√T) of the synchronous methods: it is the ceiling on f
     that takes the logarithm away, not the asynchrony.
     """
-    noise = c.L * c.C_u**2 * c.sigma**2 * alpha0**2 * power_sum(T, 2 * eta) / 2
-    return 2 / (c.C_l * alpha0) * T ** (eta - 1) * (f_1 - c.f_star + noise)
+    noise = c.L * (c.C_u * c.sigma * h.alpha0) ** 2 * power_sum(h.steps, 2 * h.eta) / 2
+    top = h.steps ** (h.eta - 1) * (f_1 - c.f_star + noise)
+    return 2 / (c.C_l * h.alpha0) * top
 
 
-def momentum_printed(
-    c: Constants, *, alpha0: float, eta: float, T: int, beta1: float
-) -> float:
-    """T^(η-1)/(α0·C_l)·[M_f - f* + M_g²·E].
-
-    E = b²/(4L) + α0·M_g/(1-β1) + (b + ½)·L·α0²·C_u²/(1-2η).
-    """
-    b = beta1 / (1 - beta1)
-    E = (
-        b**2 / (4 * c.L)
-        + alpha0 * c.M_g / (1 - beta1)
-        + (b + 0.5) * c.L * alpha0**2 * c.C_u**2 / (1 - 2 * eta)
-    )
-    return T ** (eta - 1) / (alpha0 * c.C_l) * (c.M_f - c.f_star + E * c.M_g**2)
+def momentum_printed(c: Constants, h: WalkSettings) -> float:
+    """E = b²/(4L) + α0·M_g/(1-β1) + (b + ½)·L·α0²·C_u²/(1-2η)."""
+    squares = (h.b + 0.5) * c.L * (h.alpha0 * c.C_u) ** 2 / (1 - 2 * h.eta)
+    E = h.b**2 / (4 * c.L) + h.alpha0 * c.M_g / (1 - h.beta1) + squares
+    return _momentum(c, h, E)
 
 
-def momentum_corrected(
-    c: Constants, *, alpha0: float, eta: float, T: int, beta1: float
-) -> float:
-    """T^(η-1)/(α0·C_l)·[M_f - f* + M_g²·E].
-
-    E = b·d·α0·C_u + (b + ½)·L·α0²·C_u²·H_T(2η).
-    """
-    b = beta1 / (1 - beta1)
-    squares = c.L * alpha0**2 * c.C_u**2 * power_sum(T, 2 * eta)
-    E = b * c.d * alpha0 * c.C_u + (b + 0.5) * squares
-    return T ** (eta - 1) / (alpha0 * c.C_l) * (c.M_f - c.f_star + E * c.M_g**2)
+def momentum_corrected(c: Constants, h: WalkSettings) -> float:
+    """E = b·d·α0·C_u + (b + ½)·L·α0²·C_u²·H_T(2η)."""
+    return _momentum(c, h, h.b * c.d * h.alpha0 * c.C_u + _squares(c, h))
 
 
-def momentum_with_ceiling(
-    c: Constants, *, alpha0: float, eta: float, T: int, beta1: float
-) -> float:
-    """The same runs, summed with f ≤ M_f as Theorem 4.1 is: O(1/√T) at η = ½.
-
-    1/C_l·[(M_f - f*)/α0·T^(η-1) + (b + ½)·L·C_u²·M_g²·α0/(1-η)·T^-η + b·d·C_u·M_g²/T]
-    """
-    b = beta1 / (1 - beta1)
-    rise = (c.M_f - c.f_star) / alpha0 * T ** (eta - 1)
-    squares = (b + 0.5) * c.L * (c.C_u * c.M_g) ** 2 * alpha0 / (1 - eta) * T**-eta
-    return (rise + squares + b * c.d * c.C_u * c.M_g**2 / T) / c.C_l
-
-
-def momentum_synchronous(
-    c: Constants, *, alpha0: float, eta: float, T: int, beta1: float
-) -> float:
-    """The same for a denominator that knows g_t (Adam, AdaBelief, with AMSGrad).
+def momentum_synchronous(c: Constants, h: WalkSettings) -> float:
+    """For a denominator that knows g_t (Adam, AdaBelief, with AMSGrad).
 
     E = d·α0·C_u/(1-β1) + (b + ½)·L·α0²·C_u²·H_T(2η): the paper's own detour over
     A_{t-1} makes asynchrony unnecessary, at the price of d·α0·C_u.
     """
-    detour = c.M_g**2 * c.d * alpha0 * c.C_u
-    bound = momentum_corrected(c, alpha0=alpha0, eta=eta, T=T, beta1=beta1)
-    return bound + T ** (eta - 1) / (alpha0 * c.C_l) * detour
+    return _momentum(c, h, (h.b + 1) * c.d * h.alpha0 * c.C_u + _squares(c, h))
+
+
+def _squares(c: Constants, h: WalkSettings) -> float:
+    squares = c.L * (h.alpha0 * c.C_u) ** 2 * power_sum(h.steps, 2 * h.eta)
+    return (h.b + 0.5) * squares
+
+
+def _momentum(c: Constants, h: WalkSettings, E: float) -> float:
+    """T^(η-1)/(α0·C_l)·[M_f - f* + M_g²·E]."""
+    front = h.steps ** (h.eta - 1) / (h.alpha0 * c.C_l)
+    return front * (c.M_f - c.f_star + E * c.M_g**2)
+
+
+def momentum_with_ceiling(c: Constants, h: WalkSettings) -> float:
+    """The same runs, summed with f ≤ M_f as Theorem 4.1 is: O(1/√T) at η = ½.
+
+    1/C_l·[(M_f - f*)/α0·T^(η-1) + (b + ½)·L·C_u²·M_g²·α0/(1-η)·T^-η + b·d·C_u·M_g²/T]
+    """
+    rest = h.b * c.d * c.C_u * c.M_g**2 / h.steps
+    return (rise(c, h) + squares_with_ceiling(c, h, h.b) + rest) / c.C_l
+
+
+def squares_with_ceiling(c: Constants, h: WalkSettings, age: float) -> float:
+    """(age + ½)·L·C_u²·M_g²·α0/(1-η)·T^-η."""
+    fall = h.alpha0 / (1 - h.eta) * h.steps**-h.eta
+    return (age + 0.5) * c.L * (c.C_u * c.M_g) ** 2 * fall
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +180,20 @@ class Measured:
     C_l: float
     C_u: float
 
+    @property
+    def above(self) -> float:
+        """The average plus three standard errors."""
+        return self.average + 3 * self.error
 
-def measure(p: NonConvex, optimizer: Method, h: WalkSettings) -> Measured:
+
+def measure(
+    p: NonConvex,
+    optimizer: Method,
+    h: WalkSettings,
+    convention: Convention = SECTION_4,
+) -> Measured:
     """Run the method, and measure what the theorem bounds."""
-    run = walk(p, optimizer, h)
+    run = walk(p, optimizer, h, convention)
     last: Floats = run.averages[-1]
     spread = float(np.std(last, ddof=1)) if h.seeds > 1 else 0.0
     error = spread / math.sqrt(h.seeds)
@@ -252,13 +257,16 @@ def bound(
     """
     p = problem(problem_name)
     chosen = _subject(theorem, optimizer)
-    _check_eta(theorem, eta)
+    if theorem == "4.1" and not 0.5 <= eta < 1:
+        raise UserError(f"eta must be in [0.5, 1) for theorem 4.1, got {eta}")
+    if theorem == "momentum" and not 0.5 < eta <= 1:
+        raise UserError(f"eta must be in (0.5, 1] for theorem momentum, got {eta}")
     momentum = theorem == "momentum"
     h = WalkSettings(
         alpha0, eta, steps, eps, beta1, beta2, amsgrad=momentum, seeds=seeds
     )
     c = natural_constants(p, chosen, eps=eps, beta1=beta1)
-    printed, corrected = sides(theorem, c, h, steps)
+    printed, corrected = sides(theorem, c, h)
     return BoundReport(
         problem=p.name,
         theorem=theorem,
@@ -272,16 +280,11 @@ def bound(
     )
 
 
-def sides(
-    theorem: Theorem, c: Constants, h: WalkSettings, T: int
-) -> tuple[float, float]:
-    """The printed and the corrected right side at the horizon T."""
-    a, n, b = h.alpha0, h.eta, h.beta1
+def sides(theorem: Theorem, c: Constants, h: WalkSettings) -> tuple[float, float]:
+    """The printed and the corrected right side at the horizon T = steps."""
     if theorem == "4.1":
-        printed = theorem_41_printed(c, alpha0=a, eta=n, T=T)
-        return printed, theorem_41_corrected(c, alpha0=a, eta=n, T=T)
-    printed = momentum_printed(c, alpha0=a, eta=n, T=T, beta1=b)
-    return printed, momentum_corrected(c, alpha0=a, eta=n, T=T, beta1=b)
+        return theorem_41_printed(c, h), theorem_41_corrected(c, h)
+    return momentum_printed(c, h), momentum_corrected(c, h)
 
 
 _SUBJECTS = {"4.1": ("acprop-paper", "adashift", "sgd"), "momentum": ("acprop-before",)}
@@ -296,10 +299,3 @@ def _subject(theorem: str, optimizer: str | None) -> Method:
             f"got {optimizer}; the theorem does not speak about others"
         )
     return method(optimizer or allowed[0])
-
-
-def _check_eta(theorem: str, eta: float) -> None:
-    if theorem == "4.1" and not 0.5 <= eta < 1:
-        raise UserError(f"eta must be in [0.5, 1) for theorem 4.1, got {eta}")
-    if theorem == "momentum" and not 0.5 < eta <= 1:
-        raise UserError(f"eta must be in (0.5, 1] for theorem momentum, got {eta}")

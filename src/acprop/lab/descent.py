@@ -18,7 +18,7 @@ from acprop.lab.methods import Method
 from acprop.lab.nonconvex import NonConvex
 from acprop.lab.steps import iterate
 from acprop.reference import Hyper, State
-from acprop.rule import PAPER, Clip, Rule
+from acprop.rule import PAPER, Clip, Convention, Rule
 
 SECTION_4 = replace(PAPER, name="section 4", eps_placement="outside")
 
@@ -40,6 +40,11 @@ class WalkSettings:
     seeds: int = 16
     seed: int = 0
     clip: Clip = None
+
+    @property
+    def b(self) -> float:
+        """β1/(1 - β1): how many steps old a gradient is in m, on average."""
+        return self.beta1 / (1 - self.beta1)
 
     def __post_init__(self) -> None:
         for name in ("alpha0", "eps"):
@@ -71,7 +76,12 @@ class Walk:
         return np.cumsum(self.squared, axis=0) / T
 
 
-def walk(problem: NonConvex, method: Method, h: WalkSettings) -> Walk:
+def walk(
+    problem: NonConvex,
+    method: Method,
+    h: WalkSettings,
+    convention: Convention = SECTION_4,
+) -> Walk:
     """Run the method from x0, once for each seed."""
     rng = np.random.default_rng(h.seed)
     hyper = Hyper(h.beta1, h.beta2, h.eps, amsgrad=h.amsgrad, clip=h.clip, axis=())
@@ -86,7 +96,7 @@ def walk(problem: NonConvex, method: Method, h: WalkSettings) -> Walk:
     x0 = np.tile(np.array(problem.x0), (h.seeds, 1))
     moves = iterate(
         method,
-        SECTION_4,
+        convention,
         hyper,
         noisy,
         steps=h.steps,
@@ -95,7 +105,7 @@ def walk(problem: NonConvex, method: Method, h: WalkSettings) -> Walk:
         eta=h.eta,
     )
     for step, _ in moves:
-        A = preconditioner(method, step.before, step.after, hyper)
+        A = preconditioner(method, step.before, step.after, hyper, convention)
         A_min, A_max = min(A_min, float(np.min(A))), max(A_max, float(np.max(A)))
         if h.clip is not None:
             bound = step.t**0.25 if isinstance(h.clip, str) else h.clip
@@ -103,8 +113,17 @@ def walk(problem: NonConvex, method: Method, h: WalkSettings) -> Walk:
     return Walk(squared, A_min, A_max, n_clipped)
 
 
-def preconditioner(method: Method, old: State, new: State, h: Hyper) -> Floats:
-    """A_t = 1/(√s_k + ε), k = t - delay, or 1 for plain SGD; s_k may be a maximum."""
+def preconditioner(
+    method: Method,
+    old: State,
+    new: State,
+    h: Hyper,
+    convention: Convention = SECTION_4,
+) -> Floats:
+    """A_t = 1/(√s_k + ε), k = t - delay, or 1 for plain SGD; s_k may be a maximum.
+
+    Algorithm 2 has ε inside the root.
+    """
     if not isinstance(method.rule, Rule):
         if method.rule == "sgd":
             return np.ones(1)
@@ -117,4 +136,6 @@ def preconditioner(method: Method, old: State, new: State, h: Hyper) -> Floats:
     seen = old if method.rule.delay else new
     # `new` holds the maximum that this very step has divided by.
     s = new.top if h.amsgrad or method.amsgrad else seen.s
+    if convention.eps_placement == "inside":
+        return 1 / np.sqrt(np.asarray(s) + h.eps)
     return 1 / (np.sqrt(np.asarray(s)) + h.eps)

@@ -9,7 +9,7 @@ from acprop import checks
 from acprop.lab import absolute, gaussian, harmonic, phase, rates, stochastic
 from acprop.lab.boundaries import boundary
 from acprop.lab.claims.grids import COMPARED, EPS, PERIODS, protocol
-from acprop.lab.limits import log_centered, log_uncentered
+from acprop.lab.claims.sparse import log_ratios
 from acprop.lab.methods import METHODS
 from acprop.lab.problems import dense, sparse
 from acprop.lab.regions import regions
@@ -63,11 +63,8 @@ def difference(beta1: float) -> Surface:
     beta2 = np.linspace(0.1, 0.99, 90)
     rows: list[tuple[float, ...]] = []
     for P in periods:
-        problem = sparse(int(P))
-        log_s = log_centered(problem, beta1, beta2)
-        log_v = log_uncentered(problem, beta2)
-        gap = np.exp(log_s[0] - log_s[P - 3]) - np.exp(log_v[0] - log_v[P - 3])
-        rows.append(tuple(float(value) for value in gap))
+        s, v = log_ratios(int(P), beta1, beta2)
+        rows.append(tuple(float(value) for value in np.exp(s) - np.exp(v)))
     return Surface(
         "difference",
         f"s⁺/s⁻ - v⁺/v⁻, β1 = {beta1}",

@@ -44,14 +44,13 @@ class Gaussian:
         lag = beta1**2 if convention.residual == "current" else 1.0
         return lag * 2 / (1 + beta1) * self.sigma**2
 
-    def printed_factor(self, eps: float = 0.0) -> float:
+    def printed_factor(self) -> float:
         """The printed speed-up of the centered version, which takes s for σ²."""
-        return (math.sqrt(self.uncentered()) + eps) / (self.sigma + eps)
+        return math.sqrt(self.uncentered()) / self.sigma
 
-    def factor(self, beta1: float, eps: float = 0.0) -> float:
-        """The ratio of the denominators √E v + ε and √E s + ε."""
-        den = math.sqrt(self.centered(beta1)) + eps
-        return (math.sqrt(self.uncentered()) + eps) / den
+    def factor(self, beta1: float) -> float:
+        """The ratio of the denominators √E v and √E s."""
+        return math.sqrt(self.uncentered() / self.centered(beta1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,19 +19,12 @@ from acprop.records import Curves
 
 ETAS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 0.999)  # "from 0.5 to 0.999"
 SIZES = tuple(round(10 ** (e / 4)) for e in range(12, 29))  # "10³ to 10⁷, log-grid"
-# B_2j/(2j)! of Euler and Maclaurin, j = 1 … 6
-_SERIES = (
-    1 / 12,
-    -1 / 720,
-    1 / 30240,
-    -1 / 1209600,
-    1 / 47900160,
-    -691 / 1307674368000,
-)
+# B_2j/(2j)! of Euler and Maclaurin, j = 1, 2, 3
+_SERIES = (1 / 12, -1 / 720, 1 / 30240)
 _BLOCK = 4096
 
 
-def expression_error(eta: float, n: float, *, terms: int = 3) -> float:
+def expression_error(eta: float, n: float) -> float:
     """By how much the expression is too large: the next terms of Euler and Maclaurin.
 
         (η/12)·n^(-η-1) - η(η+1)(η+2)/720·n^(-η-3) + …
@@ -41,27 +34,10 @@ def expression_error(eta: float, n: float, *, terms: int = 3) -> float:
     """
     checks.between("eta", eta)
     total, rising = 0.0, eta
-    for j, weight in enumerate(_SERIES[:terms], 1):
+    for j, weight in enumerate(_SERIES, 1):
         total += weight * rising * n ** (-eta - 2 * j + 1)
         rising *= (eta + 2 * j - 1) * (eta + 2 * j)
     return total
-
-
-def zeta(eta: float) -> float:
-    """Riemann's ζ between 0 and 1, where it is negative.
-
-    Solved for in the expression at N = 64, where six terms leave out about 1e-20.
-    """
-    checks.between("eta", eta)
-    n = 64
-    head = [k**-eta for k in range(1, n + 1)]
-    tail = [-(n ** (1 - eta)) / (1 - eta), -0.5 * n**-eta]
-    return math.fsum([*head, *tail, expression_error(eta, n, terms=6)])
-
-
-def expression(eta: float, n: float) -> float:
-    """ζ(η) + n^(1-η)/(1-η) + ½·n^-η, the paper's analytical form."""
-    return math.fsum((zeta(eta), n ** (1 - eta) / (1 - eta), 0.5 * n**-eta))
 
 
 def sums(eta: float, sizes: Sequence[int]) -> Floats:

@@ -12,8 +12,7 @@ impulses, so with u = m - c and the impulses at phases a_i, J_i = g - c,
 
 and v likewise with g for r. Everything under a root is a sum of positive terms, kept
 as a logarithm: β^P underflows, and g - m cancels where the state has settled (at small
-β and large P a simulated s is wrong by orders of magnitude). `second_moment` has the
-same sums as plain numbers, for planes on which nothing underflows.
+β and large P a simulated s is wrong by orders of magnitude).
 """
 
 from dataclasses import dataclass
@@ -23,9 +22,6 @@ import numpy as np
 from acprop.checks import UserError
 from acprop.lab.arrays import Array
 from acprop.lab.problems import Problem
-
-# Below it a product of what a drift multiplies might lose digits.
-SMALLEST = 1e-280
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,28 +84,6 @@ def log_centered(problem: Problem, beta1: Array, beta2: Array) -> Array:
         log_u2 = 2 * (np.log(np.abs(impulses.after)) + log_beta1)
         log_r2 = 2 * (np.log(np.abs(impulses.surprise)) + log_beta1)
     return _settled(impulses, np.log(beta2), log_r2, log_u2, 2 * log_beta1)
-
-
-def second_moment(
-    problem: Problem, beta1: Array, beta2: Array, *, centered: bool
-) -> Array | None:
-    """s or v at every phase; None where one is too small for float64."""
-    beta1, beta2 = _open_unit("beta1", beta1), _open_unit("beta2", beta2)
-    impulses = _Impulses(problem, beta1 if centered else np.float64(0.5))
-    if centered:
-        first, rest = (beta1 * impulses.surprise) ** 2, (beta1 * impulses.after) ** 2
-    else:
-        first = problem.cycle[list(impulses.at)] ** 2
-        rest = np.full(impulses.n, problem.rest**2)
-    shape = np.broadcast_shapes(np.shape(beta1), np.shape(beta2))
-    y = _settled_plain(
-        impulses,
-        np.broadcast_to(beta2, shape if centered else np.shape(beta2)),
-        first,
-        rest,
-        beta1**2 if centered else np.float64(1.0),
-    )
-    return y if np.min(y) > SMALLEST else None
 
 
 def _open_unit(name: str, beta: Array) -> Array:
@@ -190,55 +164,6 @@ def _settled(
         where, j = impulses.phases(i, ndim)
         out[where] = np.logaddexp((j + 1) * log_beta2 + y, own[i])
         y = out[where[-1]]
-    return out
-
-
-def _settled_plain(
-    impulses: _Impulses, beta2: Array, first: Array, rest: Array, ratio: Array
-) -> Array:
-    """The same without logarithms."""
-    longest = max(impulses.gaps)
-    power = _powers(beta2, longest + 1)
-    sums = _sums(power, ratio, longest)
-    own = [
-        (1 - beta2) * (power[:gap] * first[i] + rest[i] * sums[:gap])
-        for i, gap in enumerate(impulses.gaps)
-    ]
-    total = np.zeros(np.shape(beta2))
-    for part, gap in zip(own, impulses.gaps, strict=True):
-        total = total * power[gap] + part[-1]
-    y = total / -np.expm1(impulses.P * np.log(beta2))
-    out = np.empty((impulses.P, *np.shape(beta2)))
-    for i, gap in enumerate(impulses.gaps):
-        where, _ = impulses.phases(i, 0)
-        out[where] = power[1 : gap + 1] * y + own[i]
-        y = out[where[-1]]
-    return out
-
-
-def _powers(beta: Array, n: int) -> Array:
-    """β^0 … β^(n-1), by doubling."""
-    out = np.ones((n, *np.shape(beta)))
-    k = 1
-    while k < n:
-        m = min(k, n - k)
-        out[k : k + m] = out[:m] * (out[k - 1] * beta)
-        k += m
-    return out
-
-
-def _sums(power: Array, b: Array, n: int) -> Array:
-    """S_j = Σ_{l=1..j} a^(j-l)·b^(l-1) for j < n, `power` being those of a.
-
-    By doubling, S_{i+k} = a^i·S_k + b^k·S_i: all terms are positive.
-    """
-    out = np.zeros((n, *np.shape(power[0])))
-    k = 1
-    while k < n:
-        m = min(k, n - k)
-        now = power[1] * out[k - 1] + b ** (k - 1)
-        out[k : k + m] = power[:m] * now + b**k * out[:m]
-        k += m
     return out
 
 

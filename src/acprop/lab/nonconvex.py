@@ -81,11 +81,11 @@ class NonConvex:
     f: Callable[[Floats], Floats]
     gradient: Callable[[Floats], Floats]
     x0: tuple[float, ...]
-    f_star: float
     M_f: float
     L: float
     steepest: float
     noise: Noise
+    f_star: float = 0.0
 
     @property
     def dimension(self) -> int:
@@ -110,7 +110,6 @@ def cosine(noise: Noise = Noise(), *, name: str = "cosine") -> NonConvex:  # noq
         f=lambda x: np.sum(1 - np.cos(x), axis=-1),
         gradient=np.sin,
         x0=(math.pi / 2,),
-        f_star=0.0,
         M_f=2.0,
         L=1.0,
         steepest=1.0,
@@ -125,7 +124,6 @@ def ratio(noise: Noise) -> NonConvex:
         f=lambda x: np.sum(x**2 / (1 + x**2), axis=-1),
         gradient=lambda x: 2 * x / (1 + x**2) ** 2,
         x0=(2.0,),
-        f_star=0.0,
         M_f=1.0,
         L=2.0,
         steepest=9 / (8 * math.sqrt(3)),
@@ -144,7 +142,6 @@ def well(noise: Noise) -> NonConvex:
         f=lambda x: 1 - depth(x)[..., 0],
         gradient=lambda x: x * depth(x),
         x0=(1.0, -1.0),
-        f_star=0.0,
         M_f=1.0,
         L=1.0,
         steepest=math.exp(-0.5),
@@ -164,7 +161,6 @@ def waves(noise: Noise) -> NonConvex:
         f=lambda x: np.sum(1 - np.cos(x) + np.sin(x) * both(x) / 8, axis=-1),
         gradient=lambda x: np.sin(x) + np.cos(x) * both(x) / 4,
         x0=x0,
-        f_star=0.0,
         M_f=2.0 * len(x0),
         L=2.0,
         steepest=1.5 * math.sqrt(len(x0)),

@@ -22,7 +22,7 @@ from acprop.lab.methods import Method, advance, method
 from acprop.lab.steps import feed, iterate
 from acprop.records import Curves, Line
 from acprop.reference import Hyper, State
-from acprop.rule import PAPER, Convention
+from acprop.rule import PAPER
 
 LO, HI, X0, X_STAR = -1.0, 1.0, 0.0, -1.0
 
@@ -72,19 +72,17 @@ class Trial:
     """What is tried: every β2 and every initial learning rate, each with every seed.
 
     eta: the learning rate of step t is alpha0·t^-eta.
-    eps: None takes the convention's own.
+    eps: None is that of Algorithm 2.
     """
 
     beta1: float = 0.9
     beta2: tuple[float, ...] = (0.999,)
     alpha0: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
     seeds: int = 16
-    convention: Convention = PAPER
     eps: float | None = None
     steps: int = 10_000
     tail: int = 1_000
     eta: float = 0.5
-    seed: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.tail <= self.steps:
@@ -123,7 +121,7 @@ def _run(
     gradients = _gradients(problem, trial)
     moves = iterate(
         method,
-        trial.convention,
+        PAPER,
         trial.hyper,
         lambda _t, _x: next(gradients),
         steps=trial.steps,
@@ -138,7 +136,7 @@ def _run(
 
 def _gradients(problem: Stochastic, trial: Trial) -> Iterator[Floats]:
     """One for each step and seed, the same for every method and β2."""
-    rng = np.random.default_rng(trial.seed)
+    rng = np.random.default_rng(0)
     for _ in range(trial.steps):
         yield problem.draw(rng, (1, trial.seeds))
 
@@ -159,25 +157,22 @@ def expected_move(
     total: Any = 0.0
     for g, chance in problem.outcomes:
         gradient = np.full_like(state.s, g)
-        _, d = advance(method(name), trial.convention, state, gradient, trial.hyper)
+        _, d = advance(method(name), PAPER, state, gradient, trial.hyper)
         move = -alpha * d if x is None else np.clip(x - alpha * d, LO, HI) - x
         total = total + chance * move
     return total
 
 
-def states(
-    problem: Stochastic, trial: Trial, name: str = "acprop-paper"
-) -> Iterator[State]:
+def states(problem: Stochastic, trial: Trial) -> Iterator[State]:
     """The states of a run, one after each step, with lanes [beta2, seed]."""
     gradients = (
         g + np.zeros((len(trial.beta2), 1)) for g in _gradients(problem, trial)
     )
-    steps = feed(method(name), trial.convention, trial.hyper, gradients)
+    steps = feed(method("acprop-paper"), PAPER, trial.hyper, gradients)
     return (step.after for step in steps)
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(NamedTuple):
     """Per β2: the mean of -d_t once m and s are stationary, and its standard error.
 
     As α_t → 0 this alone says where x goes: if negative to x*, else to the other end.
@@ -191,30 +186,12 @@ def drift(problem: Stochastic, trial: Trial, name: str) -> Drift:
     """Average -d_t over the last trial.tail steps, independently for each seed."""
     total: Any = 0.0
     gradients = _gradients(problem, trial)
-    for step in feed(method(name), trial.convention, trial.hyper, gradients):
+    for step in feed(method(name), PAPER, trial.hyper, gradients):
         if step.t > trial.steps - trial.tail:
             total = total - step.d
     mean = total / trial.tail
     error = mean.std(axis=1, ddof=1) / np.sqrt(trial.seeds)
     return Drift(mean.mean(axis=1), error)
-
-
-def hover(problem: Stochastic) -> float:
-    """How far above x* a constant step α·g hovers, in units of α.
-
-        1/(z - 1)      z > 1 with  (P - δ)/(P + 1)·z + (1 + δ)/(P + 1)·z^-P = 1
-
-    x climbs by α or falls by P·α and stops at x*: the distance is k·α with probability
-    (1 - 1/z)·z^-k. For ACProp multiply by E[1/den²]/E[1/den], roughly.
-    """
-    (P, down), (_, up) = problem.outcomes
-    low, high = 1.0, 1 / up
-    # The left side of the equation starts at 1, falls, and comes back to 1: bisect.
-    low = max(low, (P * down / up) ** (1 / (P + 1)))
-    for _ in range(200):
-        z = (low + high) / 2
-        low, high = (z, high) if up * z + down * z**-P < 1 else (low, z)
-    return 1 / (low - 1)
 
 
 def averaged_bound(
@@ -231,10 +208,8 @@ def averaged_bound(
     sum1 = alpha0 * 2 * (np.sqrt(steps + 1) - 1)
     sum2 = alpha0**2 * (1 + np.log(steps))
     den = np.sqrt(beta1**2 * (problem.period + 1) ** 2 + eps)
-    start = (X0 - X_STAR) ** 2
-    return float(
-        (start + problem.second_moment / eps * sum2) * den / (2 * problem.delta * sum1)
-    )
+    top = (X0 - X_STAR) ** 2 + problem.second_moment / eps * sum2
+    return float(top * den / (2 * problem.delta * sum1))
 
 
 class Decay(NamedTuple):
@@ -277,10 +252,7 @@ BETA2 = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.997, 0.999)
 
 def records() -> list[Curves]:
     """Trajectories where Adam fails, and how far from x* the best α0 ends, by β2."""
-    return [
-        _trajectories(Stochastic(50, 1.0)),
-        _by_beta2(Stochastic(50, 1.0)),
-    ]
+    return [_trajectories(Stochastic(50, 1.0)), _by_beta2(Stochastic(50, 1.0))]
 
 
 def _about(problem: Stochastic, trial: Trial) -> dict[str, Any]:
@@ -288,7 +260,7 @@ def _about(problem: Stochastic, trial: Trial) -> dict[str, Any]:
         "period": problem.period,
         "delta": problem.delta,
         "beta1": trial.beta1,
-        "convention": trial.convention.name,
+        "convention": PAPER.name,
         "steps": trial.steps,
         "seeds": trial.seeds,
     }
@@ -299,8 +271,7 @@ def _trajectories(problem: Stochastic) -> Curves:
     lines: list[Line] = []
     for name in OPTIMIZERS:
         t, x = trajectories(problem, trial, name, every=20)
-        mean = x.mean(axis=-1)[:, 0, 0]
-        lines.append(line(name, t, mean))
+        lines.append(line(name, t, x.mean(axis=-1)[:, 0, 0]))
     return Curves(
         "stochastic",
         f"x, mean of {trial.seeds} runs, P = {problem.period}, β2 = 0.9",
@@ -318,8 +289,7 @@ def _by_beta2(problem: Stochastic) -> Curves:
         for beta1 in (0.1, 0.9):
             table = distances(problem, replace(trial, beta1=beta1), name)
             best = table.mean(axis=-1).min(axis=0)
-            label = f"{name}, β1 = {beta1}"
-            lines.append(line(label, BETA2, best))
+            lines.append(line(f"{name}, β1 = {beta1}", BETA2, best))
     return Curves(
         "stochastic",
         f"distance of the last {trial.tail} steps, best α0, P = {problem.period}",

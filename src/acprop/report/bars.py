@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from acprop.checks import UserError
-from acprop.records import Bar, Bars
+from acprop.records import ArmBar, Bars
 from acprop.report.style import GRID, INK, colours, draw_failed, panels, plain
 
 WIDTH = 0.62
@@ -40,7 +40,7 @@ def _draw_panel(ax: Axes, record: Bars, inks: dict[str, str]) -> None:
         dots = ax.scatter(place + offsets, bar.values, s=20, zorder=4)
         dots.set(facecolor=inks[bar.label], edgecolor=INK, linewidth=0.6)
         lost = (place + offsets)[~np.isfinite(bar.values)]
-        draw_failed(ax, lost.tolist(), record.value_label, color=inks[bar.label])
+        draw_failed(ax, lost.tolist(), record.better, color=inks[bar.label])
     ax.axhline(0, color=INK, linewidth=0.6)
     ax.set_xticks(
         range(len(record.bars)), [_folded(plain(b.label)) for b in record.bars]
@@ -52,7 +52,7 @@ def _draw_panel(ax: Axes, record: Bars, inks: dict[str, str]) -> None:
     ax.set_axisbelow(True)
 
 
-def _draw_interval(ax: Axes, place: int, bar: Bar) -> None:
+def _draw_interval(ax: Axes, place: int, bar: ArmBar) -> None:
     if np.isfinite(bar.low) and np.isfinite(bar.high):
         ends = [[bar.mean - bar.low], [bar.high - bar.mean]]
         ax.errorbar(

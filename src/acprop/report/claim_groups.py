@@ -10,7 +10,7 @@ from acprop.records import APART, KINDS, Kind, Verdict
 from acprop.report.mathml import block
 from acprop.report.paper import formulas
 
-__all__ = ["KIND_WORDS", "Claim", "KindGroup", "Owner", "count_of", "group_claims"]
+__all__ = ["KIND_WORDS", "ClaimCard", "KindGroup", "Owner", "count_of", "group_claims"]
 
 ORDER = ("fails", "undecided", "holds")
 KIND_WORDS: dict[Kind, str] = {
@@ -24,7 +24,7 @@ _TITLES = {"paper": "The paper’s claims", "ours": "Our own claims"}
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ClaimCard:
     """A verdict with its formulas, set; corrected: the claim that holds instead."""
 
     verdict: Verdict
@@ -39,7 +39,7 @@ class KindGroup:
 
     kind: Kind
     words: str
-    claims: tuple[Claim, ...]
+    claims: tuple[ClaimCard, ...]
     counts: Counter[str]
 
     @property
@@ -85,10 +85,10 @@ def _sorted(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return sorted(verdicts, key=lambda v: ORDER.index(v.verdict))
 
 
-def _claim(verdict: Verdict, known: set[str]) -> Claim:
+def _claim(verdict: Verdict, known: set[str]) -> ClaimCard:
     formula = formulas().get(verdict.claim)
     corrected = f"{verdict.claim.removesuffix('-as-printed')}-corrected"
-    return Claim(
+    return ClaimCard(
         verdict,
         printed=_set(formula.printed if formula else ""),
         holds=_set(formula.holds if formula else ""),

@@ -24,9 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 
+from acprop.metrics import metric_of
 from acprop.records import RunRecord
-from acprop.report.metrics import is_higher_better
-from acprop.report.statistics import Arm, Spread, number, spread, value_of
+from acprop.report.statistics import Arm, Summary, number, summarize, value_of
 
 __all__ = [
     "Comparison",
@@ -50,7 +50,7 @@ NOTHING = "no difference shown"
 class Comparison:
     """An arm minus its reference. p: corrected for all comparisons of its study."""
 
-    spread: Spread
+    difference: Summary
     raw_p: float
     p: float
     probability: float
@@ -84,7 +84,7 @@ def compare_pairs(pairs: Sequence[tuple[Arm, Arm]], metric: str) -> list[Compari
     for (arm, reference), some, p, corrected in zip(
         pairs, differences, raw, holm(raw), strict=True
     ):
-        seen = spread(some)
+        seen = summarize(some)
         more_failed = _failed(arm) - _failed(reference)
         probability = probability_of_improvement(arm, reference, metric)
         words = _words(seen, metric, corrected, more_failed)
@@ -127,7 +127,7 @@ def interquartile_mean(arm: Arm, metric: str) -> float:
     if not scores:
         return math.nan
     found = float(stats.trim_mean(scores, 0.25))  # pyright: ignore
-    return _sign(metric) * found if math.isfinite(found) else math.nan
+    return metric_of(metric).sign * found if math.isfinite(found) else math.nan
 
 
 def to_target(arm: Arm, metric: str, target: float) -> Reached:
@@ -144,10 +144,10 @@ def best_epoch(run: RunRecord, metric: str) -> float:
     known = [value for value in values if math.isfinite(value)]
     if not known:
         return math.nan
-    return max(known) if is_higher_better(metric) else min(known)
+    return (max if metric_of(metric).sign > 0 else min)(known)
 
 
-def _words(seen: Spread, metric: str, p: float, more_failed: int) -> str:
+def _words(seen: Summary, metric: str, p: float, more_failed: int) -> str:
     """The one place that calls an arm better or worse."""
     if not (seen.low > 0 or seen.high < 0):  # of one pair both are NaN
         return NOTHING
@@ -155,7 +155,7 @@ def _words(seen: Spread, metric: str, p: float, more_failed: int) -> str:
         return f"{NOTHING}: fewer than {FEWEST} seeds"
     if not p < LEVEL:
         return f"{NOTHING} after correction"
-    is_better = (seen.low > 0) == is_higher_better(metric)
+    is_better = metric_of(metric).sign * seen.mean > 0
     if more_failed and is_better == (more_failed > 0):
         return f"{NOTHING}: of the better one more runs failed"
     return "better" if is_better else "worse"
@@ -173,13 +173,10 @@ def _differences(arm: Arm, reference: Arm, metric: str) -> list[float]:
     return [pair for pair in pairs if math.isfinite(pair)]
 
 
-def _sign(metric: str) -> int:
-    return 1 if is_higher_better(metric) else -1
-
-
 def _scores(arm: Arm, metric: str) -> list[float]:
     """Higher is better, and a failed run the worst of all."""
-    done = {run.run: _sign(metric) * value_of(run, metric) for run in arm.done}
+    sign = metric_of(metric).sign
+    done = {run.run: sign * value_of(run, metric) for run in arm.done}
     values = [done.get(run.run, math.nan) for run in arm.runs]
     return [value if math.isfinite(value) else -math.inf for value in values]
 
@@ -191,7 +188,7 @@ def _first(run: RunRecord, metric: str, target: float) -> tuple[float, float]:
     seconds = 0.0
     for entry in run.history:
         seconds += number(entry.get("wall_seconds"))
-        gap = _sign(metric) * (number(entry.get(metric)) - target)
+        gap = metric_of(metric).sign * (number(entry.get(metric)) - target)
         if gap >= 0:
             return number(entry.get("step")), seconds
     return math.inf, math.inf

@@ -22,6 +22,7 @@ from acprop.report.style import (
     PAPER,
     colours,
     draw_failed,
+    label_panel,
     legend_below,
     panels,
     plain,
@@ -130,15 +131,13 @@ def _draw_panel(ax: Axes, record: Curves, looks: dict[str, Look]) -> None:
         draw_failed(
             ax,
             [x for x, _ in _failed(line)],
-            record.y_label,
+            record.better,
             row=row,
             color=str(looks[line.label]["color"]),
         )
     if record.y_range is not None:
         ax.set_ylim(*record.y_range)
-    ax.set_title(plain(record.title))
-    ax.set_xlabel(plain(record.x_label))
-    ax.set_ylabel(plain(record.y_label))
+    label_panel(ax, record.title, record.x_label, record.y_label)
     ax.grid(color=GRID, linewidth=0.5)
     ax.set_axisbelow(True)
 

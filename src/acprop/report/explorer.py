@@ -7,17 +7,15 @@ and nothing else.
 """
 
 import re
-from base64 import b64encode
-from hashlib import sha256
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from acprop import files
 from acprop.checks import UserError
 from acprop.report.regions import CONVERGES, DIVERGES
 from acprop.report.style import OPTIMIZERS, display, for_dark
+from acprop.report.templating import environment, policy
 
 __all__ = ["SCRIPTS", "write_explorer"]
 
@@ -58,20 +56,14 @@ def write_explorer(out: Path, *, home: str | None = None) -> Path:
 
     home: where its link to the report leads, if there is one.
     """
-    made = Environment(
-        loader=PackageLoader("acprop.report", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = environment()
     script = join_modules("main")
     css = [made.get_template(name).render() for name in ("style.css", "explorer.css")]
     style = "\n".join([*css, _colours()])
     page = made.get_template("explorer.html").render(
         script=_inline("script", script),
         style=_inline("style", style),
-        policy=_policy(script, style),
+        policy=policy("data:", style=style, script=script),  # the empty icon
         methods=[(name, display(name)) for name in METHODS],
         default=display("acprop"),
         thresholds=[
@@ -124,24 +116,6 @@ def _inline(tag: str, text: str) -> Markup:
     if re.search(rf"</{tag}|<!--", text, re.IGNORECASE):
         raise UserError(f"a {tag} must not hold </{tag} or <!--, got one that does")
     return Markup(text)
-
-
-def _policy(script: str, style: str) -> str:
-    def of(text: str) -> str:
-        digest = b64encode(sha256(text.encode()).digest()).decode()
-        return f"'sha256-{digest}'"
-
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src {of(script)}",
-            f"style-src {of(style)}",
-            "img-src data:",  # the empty icon
-            "base-uri 'none'",
-            "form-action 'none'",
-            "require-trusted-types-for 'script'",
-        )
-    )
 
 
 def _colours() -> str:

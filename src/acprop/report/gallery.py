@@ -13,7 +13,7 @@ from acprop import files
 from acprop.records import RunRecord
 from acprop.report.collect import ARTIFACTS
 from acprop.report.statistics import Arm
-from acprop.report.studies import StudyRuns, arm_names, shown_arms
+from acprop.report.studies import StudyRuns, arm_names
 from acprop.report.variants import first_of, variant
 
 _NAME = re.compile(r"(?P<name>[a-z0-9._-]+?)-?(?P<step>\d+)?\.png")
@@ -42,7 +42,7 @@ class Gallery:
 
 def build_gallery(out: Path, found: StudyRuns, folders: Mapping[str, Path]) -> Gallery:
     """Choose what is shown and copy it below the page, beside the study's records."""
-    shown = shown_arms(found.arms, found.study.axes)
+    shown = found.lines
     names = arm_names(found, shown)
     runs = [(name, _run(arm)) for name, arm in zip(names, shown, strict=True)]
     with_pictures = [(name, run) for name, run in runs if run and _series(run)]

@@ -21,7 +21,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from acprop.records import Surface
-from acprop.report.style import DARK_LETTER, LIGHT_LETTER, panels, plain
+from acprop.report.style import DARK_LETTER, LIGHT_LETTER, label_panel, panels, plain
 
 EMPTY = "#E0E0E0"
 LOST = "#F4F4F4"
@@ -81,9 +81,7 @@ def _draw_panel(ax: Axes, record: Surface, norm: Normalize, colours: Colormap) -
     ax.set_xticks(np.arange(len(record.x)) + 0.5, [f"{v:.6g}" for v in record.x])
     ax.set_yticks(np.arange(len(record.y)) + 0.5, [f"{v:.6g}" for v in record.y])
     ax.tick_params(length=0)
-    ax.set_title(plain(record.title))
-    ax.set_xlabel(plain(record.x_label))
-    ax.set_ylabel(plain(record.y_label))
+    label_panel(ax, record.title, record.x_label, record.y_label)
 
 
 def _draw_empty(ax: Axes, corner: Corner, words: str, *, is_run: bool) -> None:

@@ -5,15 +5,15 @@ so that no formula is ever shown half translated.
 """
 
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
 
-from acprop.checks import UserError
+__all__ = ["block"]
 
-__all__ = ["block", "inline", "text_with_formulas"]
-
-_TOKEN = re.compile(r"\\[a-zA-Z]+\*?|\\.|\s+|.", re.DOTALL)
+# Words in braces are one token with their command: spaces count there.
+_TOKEN = re.compile(
+    r"\\(?:text|operatorname\*?|begin|end)\{[^}]*\}|\\[a-zA-Z]+|\\.|\s+|.", re.DOTALL
+)
 
 _LETTERS = {
     "alpha": "α", "beta": "β", "delta": "δ", "epsilon": "ε", "eta": "η",
@@ -32,10 +32,18 @@ _FENCES = {
     "rvert": "|", "{": "{", "}": "}", "|": "‖",
 }  # fmt: skip
 _SPACES = {",": 0.17, ";": 0.28, " ": 0.33, "quad": 1, "qquad": 2}
+_SYMBOLS = {
+    **{name: f"<mi>{sign}</mi>" for name, sign in _LETTERS.items()},
+    **{name: f"<mo>{sign}</mo>" for name, sign in _OPERATORS.items()},
+    **{name: f'<mo stretchy="false">{sign}</mo>' for name, sign in _FENCES.items()},
+    **{name: f'<mspace width="{w}em"></mspace>' for name, w in _SPACES.items()},
+    **{
+        name: f"<mi>{name}</mi><mo>\N{FUNCTION APPLICATION}</mo>"
+        for name in ("log", "ln", "exp")
+    },
+}
 _BIG = {"big": 1.2, "bigl": 1.2, "bigr": 1.2, "Big": 1.8, "Bigl": 1.8, "Bigr": 1.8}
 _ACCENTS = {"hat": "^", "bar": "‾"}
-_FUNCTIONS = ("log", "ln", "exp")
-_WITH_LIMITS = ("max", "min", "lim")  # what stands below them is set below them
 _LARGE = {"sum": "∑", "int": "∫"}
 # Where the letters of an alphabet begin, and those that Unicode had before.
 _ALPHABETS = {
@@ -46,27 +54,8 @@ _ALPHABETS = {
 
 def block(latex: str) -> str:
     """A formula on lines of its own."""
-    return f'<math display="block">{_translated(latex)}</math>'
-
-
-def inline(latex: str) -> str:
-    """A formula within a sentence."""
-    return f"<math>{_translated(latex)}</math>"
-
-
-def text_with_formulas(text: str) -> str:
-    """Plain text, escaped, with $formulas$ in it translated."""
-    parts = text.split("$")
-    if len(parts) % 2 == 0:
-        raise UserError(f"text must close every $ that it opens, got {text!r}")
-    return "".join(
-        inline(part) if i % 2 else escape(part) for i, part in enumerate(parts)
-    )
-
-
-def _translated(latex: str) -> str:
     tokens = [t for t in _TOKEN.findall(latex) if not t.isspace()]
-    return _Parser(latex, tokens).row(until=None)
+    return f'<math display="block">{_Parser(latex, tokens).row(until=None)}</math>'
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +108,10 @@ class _Parser:
                 raise self._error(f"{token} twice")
             scripts[str(token)] = self._argument()
         low, high = scripts.get("_"), scripts.get("^")
-        names = ("munder", "mover", "munderover") if atom.has_limits else _SCRIPTS
+        names = ("munder", "mover") if atom.has_limits else ("msub", "msup")
         if low and high:
-            return f"<{names[2]}>{atom.mathml}{low}{high}</{names[2]}>"
+            both = "munderover" if atom.has_limits else "msubsup"
+            return f"<{both}>{atom.mathml}{low}{high}</{both}>"
         if low or high:
             name = names[0] if low else names[1]
             return f"<{name}>{atom.mathml}{low or high}</{name}>"
@@ -164,35 +154,37 @@ class _Parser:
         return digits
 
     def _command(self, name: str) -> _Atom:
-        for table, made in _TABLES:
-            if name in table:
-                return _Atom(made(table[name]))
-        if name in _LARGE:
-            return _Atom(f"<mo>{_LARGE[name]}</mo>", has_limits=name == "sum")
-        if name in _FUNCTIONS:
-            return _Atom(f"<mi>{name}</mi>{_APPLY}")
-        if name in _WITH_LIMITS:
-            return _Atom(f"<mi>{name}</mi>", has_limits=True)
-        if name in _BIG:
-            return _Atom(_fence(self._fence_sign(), f"{_BIG[name]}em"))
-        if name in ("frac", "tfrac"):
-            over, under = self._argument(), self._argument()
-            return _Atom(f"<mfrac>{over}{under}</mfrac>")
-        if name == "sqrt":
-            return _Atom(f"<msqrt>{self._argument()}</msqrt>")
-        if name in _ACCENTS:
-            mark = f'<mo stretchy="false">{_ACCENTS[name]}</mo>'
-            return _Atom(f'<mover accent="true">{self._argument()}{mark}</mover>')
-        if name in _ALPHABETS:
-            return _Atom(f"<mi>{self._letter(name)}</mi>")
-        if name == "text":
-            return _Atom(f"<mtext>{escape(self._words())}</mtext>")
-        if name in ("operatorname", "operatorname*"):
-            words = self._words().replace("\\,", "\u2009")
-            return _Atom(f"<mi>{escape(words)}</mi>", has_limits=name.endswith("*"))
-        if name == "begin":
-            return _Atom(self._cases())
-        raise self._error(f"\\{name}")
+        name, _, words = name.partition("{") if len(name) > 1 else (name, "", "")
+        words = escape(words.removesuffix("}").replace(" ", "\N{NO-BREAK SPACE}"))
+        match name:
+            case _ if name in _SYMBOLS:
+                return _Atom(_SYMBOLS[name])
+            case "sum" | "int":
+                return _Atom(f"<mo>{_LARGE[name]}</mo>", has_limits=name == "sum")
+            case "max" | "min" | "lim":  # what stands below them is set below them
+                return _Atom(f"<mi>{name}</mi>", has_limits=True)
+            case _ if name in _BIG:
+                size = f'minsize="{_BIG[name]}em" maxsize="{_BIG[name]}em"'
+                return _Atom(f'<mo stretchy="true" {size}>{self._fence_sign()}</mo>')
+            case "frac" | "tfrac":
+                over, under = self._argument(), self._argument()
+                return _Atom(f"<mfrac>{over}{under}</mfrac>")
+            case "sqrt":
+                return _Atom(f"<msqrt>{self._argument()}</msqrt>")
+            case "hat" | "bar":
+                mark = f'<mo stretchy="false">{_ACCENTS[name]}</mo>'
+                return _Atom(f'<mover accent="true">{self._argument()}{mark}</mover>')
+            case "mathbb" | "mathcal":
+                return _Atom(f"<mi>{self._letter(name)}</mi>")
+            case "text":
+                return _Atom(f"<mtext>{words}</mtext>")
+            case "operatorname" | "operatorname*":
+                words = words.replace("\\,", "\u2009")
+                return _Atom(f"<mi>{words}</mi>", has_limits=name.endswith("*"))
+            case "begin" if words == "cases":
+                return _Atom(self._cases())
+            case _:
+                raise self._error(f"\\{name}")
 
     def _fence_sign(self) -> str:
         token = self._next()
@@ -212,20 +204,9 @@ class _Parser:
         first, older = _ALPHABETS[alphabet]
         return older.get(letter) or chr(first + ord(letter) - ord("A"))
 
-    def _words(self) -> str:
-        """What stands in braces, as it is: spaces count here, so look at the source."""
-        n_before = sum(t == "{" for t in self.tokens[: self.place])
-        start = [m.end() for m in re.finditer(r"(?<!\\)\{", self.source)][n_before]
-        words = self.source[start : self.source.index("}", start)]
-        while self._next() != "}":
-            pass
-        return words.replace(" ", "\N{NO-BREAK SPACE}")
-
     def _cases(self) -> str:
-        if self._words() != "cases":
-            raise self._error("another environment than cases")
         rows: list[list[str]] = [[""]]
-        while (token := self._peek()) != "\\end":
+        while (token := self._peek()) != "\\end{cases}":
             if token is None:
                 raise self._error("no \\end")
             if token == "&":
@@ -237,44 +218,9 @@ class _Parser:
             else:
                 rows[-1][-1] += self._scripted()
         self.place += 1
-        self._words()
         body = "".join(
             f"<mtr>{''.join(f'<mtd>{cell}</mtd>' for cell in row)}</mtr>"
             for row in rows
         )
         brace = '<mo stretchy="true" fence="true">{</mo>'
         return f'<mrow>{brace}<mtable columnalign="left">{body}</mtable></mrow>'
-
-
-_SCRIPTS = ("msub", "msup", "msubsup")
-_APPLY = "<mo>\N{FUNCTION APPLICATION}</mo>"
-
-
-def _fence(sign: str, size: str) -> str:
-    limits = f'minsize="{size}" maxsize="{size}"'
-    return f'<mo stretchy="true" {limits}>{sign}</mo>'
-
-
-def _space(width: float) -> str:
-    return f'<mspace width="{width}em"></mspace>'
-
-
-def _simple(tag: str) -> Callable[[str], str]:
-    return lambda text: f"<{tag}>{escape(text)}</{tag}>"
-
-
-def _plain_fence(sign: str) -> str:
-    return f'<mo stretchy="false">{sign}</mo>'
-
-
-def _tables() -> Iterator[tuple[dict[str, str], Callable[[str], str]]]:
-    yield _LETTERS, _simple("mi")
-    yield _OPERATORS, _simple("mo")
-    yield _FENCES, _plain_fence
-    yield (
-        {name: str(width) for name, width in _SPACES.items()},
-        lambda w: _space(float(w)),
-    )
-
-
-_TABLES = tuple(_tables())

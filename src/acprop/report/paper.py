@@ -13,15 +13,16 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from acprop.checks import UserError
+from pydantic import TypeAdapter
+
 from acprop.plain import Plain
 from acprop.records import Curves, Line
 from acprop.report.style import display
 
 __all__ = [
-    "Entry",
     "Formula",
     "Order",
+    "PaperEntry",
     "PaperRow",
     "PaperTable",
     "PaperValue",
@@ -81,7 +82,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PaperEntry:
     """A table or a figure of the paper.
 
     line        of the LaTeX source
@@ -124,22 +125,19 @@ class Formula:
 
 
 @cache
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[PaperEntry, ...]:
     """In the order of the paper."""
-    tables: dict[str, list[PaperTable]] = {}
-    for plain in _toml("tables")["tables"]:
-        tables.setdefault(plain["entry"], []).append(_table(plain))
-    made = [_entry(plain, tables.get(plain["id"], [])) for plain in _entries()]
-    lost = tables.keys() - {entry.id for entry in made}
-    if lost:
-        raise UserError(f"a table must be of an entry, got {', '.join(lost)}")
-    return tuple(made)
+    plain = _toml("entries")["entries"]
+    by_id: dict[str, Plain] = {entry["id"]: entry for entry in plain}
+    for table in _toml("tables")["tables"]:
+        by_id[table["entry"]].setdefault("tables", []).append(table)
+    return TypeAdapter(tuple[PaperEntry, ...]).validate_python(plain)
 
 
 @cache
 def formulas() -> dict[str, Formula]:
     """By the claim that they belong to."""
-    return {plain["claim"]: Formula(**plain) for plain in _toml("formulas")["formulas"]}
+    return {claim: Formula(claim, **own) for claim, own in _toml("formulas").items()}
 
 
 def published_about() -> str:
@@ -158,45 +156,16 @@ def published_curves(study: str) -> Curves | None:
         "published by the authors, 200 epochs, one run each",
         "epoch",
         "test accuracy, %",
-        tuple(
-            Line(
-                display(run["optimizer"]),
-                tuple(float(i) for i in range(1, len(run["test_acc"]) + 1)),
-                tuple(map(float, run["test_acc"])),
-            )
-            for run in runs
-        ),
+        tuple(_published_line(run["optimizer"], run["test_acc"]) for run in runs),
         # Where the curves differ: the first epochs would press them together.
         y_range=(80.0, 97.0),
         about={"origin": published_about()},
     )
 
 
-def _entries() -> list[Plain]:
-    return _toml("entries")["entries"]
-
-
-def _entry(plain: Plain, tables: list[PaperTable]) -> Entry:
-    lists = ("studies", "figures", "claims", "commands")
-    known: Plain = {k: tuple(v) if k in lists else v for k, v in plain.items()}
-    orders = [Order(o["study"], tuple(o["than"])) for o in known.pop("better", [])]
-    return Entry(**known, better=tuple(orders), tables=tuple(tables))
-
-
-def _table(plain: Plain) -> PaperTable:
-    rows = [
-        PaperRow(
-            row["name"],
-            row["study"],
-            row["line"],
-            {name: PaperValue(**value) for name, value in row["values"].items()},
-            row.get("where", {}),
-        )
-        for row in plain["rows"]
-    ]
-    return PaperTable(
-        plain["metric"], plain["data"], plain["higher_is_better"], tuple(rows)
-    )
+def _published_line(optimizer: str, accuracies: list[float]) -> Line:
+    epochs = tuple(float(i) for i in range(1, len(accuracies) + 1))
+    return Line(display(optimizer), epochs, tuple(map(float, accuracies)))
 
 
 @cache

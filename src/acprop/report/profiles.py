@@ -14,12 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from acprop.metrics import metric_of
 from acprop.records import Curves, Line
-from acprop.report.contests import contestant_arms
-from acprop.report.metrics import is_higher_better
 from acprop.report.statistics import Arm, value_of
-from acprop.report.studies import StudyRuns
-from acprop.report.tables import compared_metric
+from acprop.report.studies import StudyRuns, compared_metric, contestant_arms
 
 __all__ = ["profile_curves", "scores", "study_profiles"]
 
@@ -30,7 +28,7 @@ _RESAMPLES = 500
 
 def scores(arms: Mapping[str, Arm], metric: str) -> dict[str, list[float]]:
     """Of every run; empty if the optimizers do not differ."""
-    sign = 1 if is_higher_better(metric) else -1
+    sign = metric_of(metric).sign
     values = {
         name: [
             sign * value_of(run, metric) if run in arm.done else math.nan

@@ -1,6 +1,6 @@
 """Where optimizers converge, and the border in the limit on top.
 
-Two questions are asked of each cell, so there are four answers: has it converged at
+There are two questions about each cell, so there are four outcomes: has it converged at
 this horizon, and does the drift point to x* as t → ∞?
 """
 
@@ -40,7 +40,7 @@ BORDER = "border in the limit"
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How one answer is drawn; `size` is relative to the cell."""
+    """How one outcome is drawn; `size` is relative to the cell."""
 
     label: str
     colour: str
@@ -64,10 +64,9 @@ MARKS = {
     (False, False): Mark("wrong drift: diverges", DIVERGES, "o", 0.5),
     (True, False): Mark("converged against the drift", "#8033FF", "*", 1.5, edge=INK),
 }
-Answer = tuple[bool, bool]
 
 
-def answer(cell: Cell) -> Answer:
+def outcome(cell: Cell) -> tuple[bool, bool]:
     """Has it converged at this horizon, and does it in the limit?"""
     return cell.finite == "converged", cell.asymptotic == "converges"
 
@@ -158,8 +157,8 @@ def _titles(subjects: Sequence[Region | Boundary]) -> tuple[str, list[str]]:
 
 def _shares(region: Region) -> str:
     n = len(region.cells)
-    finite = percent(sum(answer(c)[0] for c in region.cells), n)
-    limit = percent(sum(answer(c)[1] for c in region.cells), n)
+    finite = percent(sum(outcome(c)[0] for c in region.cells), n)
+    limit = percent(sum(outcome(c)[1] for c in region.cells), n)
     return f"\n{finite} converge in {region.steps:,} steps, {limit} in the limit"
 
 
@@ -181,7 +180,7 @@ def _draw_marks(ax: Axes, region: Region) -> None:
     # A panel is about 200 points wide and high.
     cell_points = min(200 / max(len(rest), len(periods)), 10.0)
     for which, mark in MARKS.items():
-        cells = [c for c in region.cells if answer(c) == which]
+        cells = [c for c in region.cells if outcome(c) == which]
         if cells:
             ax.scatter(
                 [1 - c.beta2 for c in cells],
@@ -203,7 +202,7 @@ def _draw_image(ax: Axes, region: Region) -> None:
     image = np.full((len(periods), len(rest)), np.nan)
     for cell in region.cells:
         i = np.searchsorted(periods, cell.period)
-        image[i, np.searchsorted(rest, 1 - cell.beta2)] = order.index(answer(cell))
+        image[i, np.searchsorted(rest, 1 - cell.beta2)] = order.index(outcome(cell))
     x, y = grid_edges(rest, periods)
     ax.pcolormesh(
         x,
@@ -227,8 +226,8 @@ def _draw_image(ax: Axes, region: Region) -> None:
 def _handles(
     regions: Sequence[Region], has_border: bool, as_image: bool
 ) -> list[Artist]:
-    """The legend: the answers that occur, and the border."""
-    seen = {answer(cell) for region in regions for cell in region.cells}
+    """The legend: the outcomes that occur, and the border."""
+    seen = {outcome(cell) for region in regions for cell in region.cells}
     handles: list[Artist] = []
     for mark in (mark for which, mark in MARKS.items() if which in seen):
         edge = mark.edge or mark.colour

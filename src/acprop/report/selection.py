@@ -8,13 +8,14 @@ run failed has failed: it is counted and shown, and cannot win.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from acprop.checks import UserError
+from acprop.metrics import metric_of
 from acprop.plain import Plain
 from acprop.records import RunRecord, RunStatus
-from acprop.report.metrics import is_higher_better
 from acprop.report.statistics import number
 
 __all__ = ["TrialResult", "check_metric", "leaders", "trial_results", "winner"]
@@ -49,7 +50,7 @@ def check_metric(metric: str) -> None:
 
 
 def trial_results(
-    trials: Iterable[Plain],
+    trials: Iterable[Mapping[str, Any]],
     records: Mapping[str, RunRecord],
     metric: str,
     *,
@@ -70,13 +71,16 @@ def winner(results: Sequence[TrialResult], metric: str) -> TrialResult | None:
 def leaders(results: Sequence[TrialResult], metric: str, n: int) -> list[TrialResult]:
     """The n best that have a value, the best first."""
     check_metric(metric)
-    sign = 1 if is_higher_better(metric) else -1
+    sign = metric_of(metric).sign
     able = [result for result in results if math.isfinite(result.value)]
     return sorted(able, key=lambda r: (-sign * r.value, r.number))[:n]
 
 
 def _result(
-    trial: Plain, records: Mapping[str, RunRecord], metric: str, epoch: int | None
+    trial: Mapping[str, Any],
+    records: Mapping[str, RunRecord],
+    metric: str,
+    epoch: int | None,
 ) -> TrialResult:
     runs = [records[name] for name in trial["runs"] if name in records]
     lost = len(trial["runs"]) - len(runs)

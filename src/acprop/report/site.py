@@ -18,26 +18,22 @@ comes from records, which lie beside them; the same records give the same bytes.
 """
 
 import re
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from acprop import files
-from acprop.checks import UserError
 from acprop.records import FigureRecord, RunRecord, StudyRecord, Verdict, write
 from acprop.report.claim_groups import KIND_WORDS, group_claims
 from acprop.report.explorer import write_explorer
 from acprop.report.figures import draw_once
-from acprop.report.metrics import label_of
-from acprop.report.ours import Answer, answer, paper_words
-from acprop.report.paper import Entry, entries, published_about
+from acprop.report.paper import PaperEntry, entries, published_about
+from acprop.report.paper_entries import EntryResult, entry_result, paper_words
 from acprop.report.profiles import study_profiles
 from acprop.report.study_pages import (
     PrepareStudy,
@@ -46,6 +42,7 @@ from acprop.report.study_pages import (
     words,
 )
 from acprop.report.style import OPTIMIZERS, display, for_dark, optimizer_of
+from acprop.report.templating import environment, policy
 
 __all__ = ["Content", "write_site"]
 
@@ -105,9 +102,9 @@ def write_site(
     shown = [figure for figure in figures if figure.picture]
     lost = [figure.about for figure in figures if not figure.picture]
     prepare = PrepareStudy(out, content.artifacts, content.places)
-    studies = _unique(list(each(prepare, content.studies)))
+    studies = list(each(prepare, content.studies))
     content.problems.extend(line for study in studies for line in study.problems)
-    answers = _answers(studies, shown, content.verdicts)
+    results = _results(studies, shown, content.verdicts)
     profiles = _profiles(out, studies)
     if content.verdicts:
         write(out / "verdicts.jsonl", content.verdicts)
@@ -115,7 +112,7 @@ def write_site(
         "about": _about(about),
         "owners": group_claims(content.verdicts),
         "claims": {v.claim: v for v in content.verdicts},
-        "answers": answers,
+        "results": results,
         "figures": shown,
         "studies": studies,
         "profiles": profiles,
@@ -160,17 +157,10 @@ def _render(given: Mapping[str, Any], studies: Sequence[StudyPage]) -> dict[str,
 
 
 def _environment() -> Environment:
-    made = Environment(
-        loader=PackageLoader("acprop.report", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = environment()
     ours: dict[str, Callable[..., Any]] = {
         "url": quote,
         "key": files.key_of,
-        "label": label_of,
         "display": display,
         "anywhere": _breakable,
         "printed": paper_words,
@@ -180,29 +170,13 @@ def _environment() -> Environment:
     style = made.get_template("style.css").render() + _colours()
     made.globals.update(  # pyright: ignore[reportUnknownMemberType]
         style=Markup(style),
-        policy=_policy(style),
+        # From disk a browser may give every file an origin, which 'self' is not.
+        policy=policy("'self' file: data:", style=style),
         kind_words=KIND_WORDS,
         optimizers=OPTIMIZERS,
         published_about=published_about(),
     )
     return made
-
-
-def _policy(style: str) -> str:
-    """Nothing runs and nothing is fetched; pictures come from beside the page.
-
-    From disk a browser may give every file an origin of its own, which 'self' is not.
-    """
-    digest = b64encode(sha256(style.encode()).digest()).decode()
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"style-src 'sha256-{digest}'",
-            "img-src 'self' file: data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
-    )
 
 
 def _colours() -> str:
@@ -219,18 +193,18 @@ def _colours() -> str:
     return f"{light}@media (prefers-color-scheme: dark) {{\n{dark}}}\n"
 
 
-def _answers(
+def _results(
     studies: Sequence[StudyPage],
     figures: Sequence[SiteFigure],
     verdicts: Sequence[Verdict],
-) -> list[Answer]:
+) -> list[EntryResult]:
     by_name: dict[str, list[tuple[str, Any]]] = {}
     for study in studies:
         if study.found is not None:
             by_name.setdefault(study.record.name, []).append((study.key, study.found))
     shown = {figure.about.name: figure.about for figure in figures}
     known = {verdict.claim: verdict for verdict in verdicts}
-    return [answer(entry, by_name, shown, known) for entry in entries()]
+    return [entry_result(entry, by_name, shown, known) for entry in entries()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,39 +227,25 @@ def _profiles(out: Path, studies: Sequence[StudyPage]) -> list[Profile]:
     return made
 
 
-def _places() -> dict[str, list[Entry]]:
+def _places() -> dict[str, list[PaperEntry]]:
     """Where the paper has a study."""
-    places: dict[str, list[Entry]] = {}
+    places: dict[str, list[PaperEntry]] = {}
     for entry in entries():
         for name in entry.studies:
             places.setdefault(name, []).append(entry)
     return places
 
 
-def _unique(studies: Sequence[StudyPage]) -> list[StudyPage]:
-    """Two names may differ in signs that a file's name does not have."""
-    seen: dict[str, str] = {}
-    for study in studies:
-        name = f"{study.record.name} at {study.record.scale} ({study.record.ruleset})"
-        if study.key in seen:
-            other = seen[study.key]
-            raise UserError(
-                f"studies must have names of their own, got {name} and {other}"
-            )
-        seen[study.key] = name
-    return [*studies]
-
-
 def _about(about: Mapping[str, Any]) -> dict[str, str]:
     """Every fact in words; wall_seconds as a time a person can read."""
-    said: dict[str, str] = {}
+    facts: dict[str, str] = {}
     for name, value in about.items():
         if value in (None, "", {}, []):
             continue
         is_wall = name == "wall_seconds"
         key = "time taken" if is_wall else name.replace("_", " ")
-        said[key] = duration(float(value)) if is_wall else words(value)
-    return said
+        facts[key] = duration(float(value)) if is_wall else words(value)
+    return facts
 
 
 def _figure(out: Path, figure: FigureRecord) -> SiteFigure:

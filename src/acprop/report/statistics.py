@@ -23,15 +23,15 @@ import numpy as np
 
 from acprop.checks import UserError
 from acprop.intervals import interval
+from acprop.metrics import metric_of, primary_metric
 from acprop.plain import Plain, canonical
-from acprop.records import RunRecord, RunStatus
-from acprop.report.metrics import is_higher_better, judged_by
+from acprop.records import BadRecordError, RunRecord, RunStatus
 from acprop.report.style import display
 from acprop.report.variants import variant, without_rule
 
 __all__ = [
     "Arm",
-    "Spread",
+    "Summary",
     "arms_of",
     "best",
     "brief",
@@ -40,7 +40,7 @@ __all__ = [
     "number",
     "over_seeds",
     "selection_metric",
-    "spread",
+    "summarize",
     "unclean",
     "value_of",
     "varying",
@@ -48,6 +48,7 @@ __all__ = [
 
 
 CONFIDENCE = 0.95
+LARGEST = 1e150  # beyond it a square, and so a deviation, is no float
 UNCLEAN = "†"  # beside what came from code that no commit holds
 # Chosen for a method, and no part of what it is: arms that differ in these alone are
 # settings of one method.
@@ -113,7 +114,7 @@ class Arm:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Summary:
     """Values over seeds; what n is too small for is NaN."""
 
     n: int
@@ -156,34 +157,35 @@ def value_of(run: RunRecord, metric: str) -> float:
 
 
 def number(value: Any) -> float:
-    """A number as it is; whatever else, and ∞, as NaN."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and math.isfinite(value) else math.nan
+    """A number as it is; whatever else, and what is as good as ∞, as NaN."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return math.nan
+    return float(value) if abs(value) < LARGEST else math.nan
 
 
-def spread(values: Iterable[float]) -> Spread:
-    """Mean, standard deviation and interval of the values that are any."""
+def summarize(values: Iterable[float]) -> Summary:
+    """Mean, standard deviation and interval of the finite values."""
     known = [v for v in values if math.isfinite(v)]
     low, high = interval(known, CONFIDENCE)
-    return Spread(len(known), *mean_and_std(known), low, high)
+    return Summary(len(known), *mean_and_std(known), low, high)
 
 
 def mean_and_std(values: Iterable[float]) -> tuple[float, float]:
-    """Of the values that are any; NaN where they are too few."""
+    """Of the finite values; NaN where they are too few."""
     array = np.array([v for v in values if math.isfinite(v)], float)
     mean = float(array.mean()) if array.size else math.nan
     return mean, float(array.std(ddof=1)) if array.size > 1 else math.nan
 
 
-def over_seeds(arm: Arm, metric: str) -> Spread:
+def over_seeds(arm: Arm, metric: str) -> Summary:
     """A metric at the end of an arm's finished runs."""
-    return spread(value_of(run, metric) for run in arm.done)
+    return summarize(value_of(run, metric) for run in arm.done)
 
 
 def selection_metric(runs: Iterable[RunRecord]) -> str | None:
-    """The validation metric that judges these runs."""
+    """The validation metric by which settings of these runs are chosen."""
     names = {name for run in runs for name in run.final if name.startswith("val_")}
-    return judged_by(names, "val") if names else None
+    return primary_metric(names, "val") if names else None
 
 
 def best(arms: Sequence[Arm], metric: str) -> Arm:
@@ -197,7 +199,7 @@ def best(arms: Sequence[Arm], metric: str) -> Arm:
             f"metric must be one of validation, val_…, got {metric}; selecting by "
             "another would make its own result look better than it is"
         )
-    sign = 1 if is_higher_better(metric) else -1
+    sign = metric_of(metric).sign
 
     def rank(arm: Arm) -> tuple[float, float]:
         seen = over_seeds(arm, metric)
@@ -207,7 +209,7 @@ def best(arms: Sequence[Arm], metric: str) -> Arm:
 
 
 def describe(arm: Arm, names: Iterable[str], *, bare: bool = False) -> str:
-    """An arm in words: its optimizer and those of its settings that are asked for."""
+    """An arm in words: its optimizer and its settings of these names."""
     known = arm.known
     parts = [f"{name} = {brief(known[name])}" for name in names if name in known]
     return ", ".join(parts if bare else [display(arm.optimizer), *parts])
@@ -246,7 +248,7 @@ def _arm(members: Sequence[RunRecord]) -> Arm:
     runs = sorted(members, key=lambda run: run.seed)
     for before, after in pairwise(runs):
         if before.seed == after.seed:
-            raise UserError(
+            raise BadRecordError(
                 f"runs must have a seed once for each arm, got {before.seed} in "
                 f"{before.run} and {after.run}; give the runs of one study and scale"
             )
@@ -266,11 +268,8 @@ def _settings(run: RunRecord, of_optimizer: Plain) -> Plain:
     schedule = {k: run.spec[k] for k in ("epochs", "schedule") if k in run.spec}
     settings = _without_seed(of_optimizer)
     betas = settings.pop("betas", ())  # a study that varies β1 says "beta1"
-    return {**settings, **_betas(betas), **_flat(schedule)}
-
-
-def _betas(betas: Sequence[float]) -> dict[str, float]:
-    return {f"beta{i}": beta for i, beta in enumerate(betas, 1)}
+    named = {f"beta{i}": beta for i, beta in enumerate(betas, 1)}
+    return {**settings, **named, **_flat(schedule)}
 
 
 def _conditions(run: RunRecord) -> Plain:

@@ -3,46 +3,31 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from acprop import files
-from acprop.checks import UserError
 from acprop.records import (
+    BadRecordError,
     Curves,
-    Record,
+    Drawing,
     RunRecord,
     RunStatus,
     StudyRecord,
-    read,
     write,
 )
-from acprop.report.captions import caption_of
-from acprop.report.contests import (
-    comparison_table,
-    detail_table,
-    sensitivity,
-    trial_table,
-)
+from acprop.report.captions import caption_of, study_command, study_sentence
 from acprop.report.figures import draw_once
 from acprop.report.gallery import Gallery, build_gallery
 from acprop.report.paper import published_curves
-from acprop.report.studies import (
-    StudyRuns,
-    gather,
-    sensitivity_curves,
-    study_figures,
-)
-from acprop.report.tables import (
-    Table,
-    study_command,
-    study_sentence,
-    study_table,
-)
+from acprop.report.studies import StudyRuns, gather
+from acprop.report.study_figures import sensitivity, study_figures
+from acprop.report.tables import TextTable, detail_table, study_table, trial_table
 
 __all__ = ["PrepareStudy", "StudyFigure", "StudyPage", "prepare_study"]
 
-EMPTY = Table((), ())
+EMPTY = TextTable()
 NO_PICTURES = Gallery()
 FEW = 5  # runs without a record that are named one by one
 
@@ -68,21 +53,25 @@ class StudyPage:
     """
 
     record: StudyRecord
-    key: str
-    found: StudyRuns | None
-    records: str
-    counts: str
-    data: str
-    wall: str
-    missing: tuple[str, ...]
-    messages: tuple[str, ...]
+    found: StudyRuns | None = None
+    records: str = ""
+    counts: str = ""
+    data: str = ""
+    wall: str = "–"
+    missing: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
     figures: tuple[StudyFigure, ...] = ()
     gallery: Gallery = NO_PICTURES
     sentence: str = ""
-    table: Table = EMPTY
-    every: Table | None = None
-    more: tuple[Table, ...] = ()
+    table: TextTable = EMPTY
+    every: TextTable | None = None
+    more: tuple[TextTable, ...] = ()
     problems: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """As a file's name."""
+        return self.record.key
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -127,34 +116,20 @@ def prepare_study(
 ) -> StudyPage:
     """Write a study's records, then draw from what was written.
 
-    A record may have every type right and still make no sense. Whatever it breaks, it
-    is named and left out, and the rest is shown. places: file and line of each.
+    A record may have every type right and still make no sense (`BadRecordError`): it is
+    named and left out, and the rest is shown. places: file and line of each.
     """
-    try:
-        return _page(out, study, runs, artifacts)
-    except OSError:  # a full disk is no fault of a record's
-        raise
-    except Exception as error:
-        why = f"{type(error).__name__}: {error}"
-    bad: dict[str, str] = {}
-    if not _trouble(study):
-        bad = {run.run: words for run in runs if (words := _trouble(study, run))}
-    if not bad:
-        place = places.get(study.key, f"study {study.name}")
-        return _broken(study, f"its runs could not be shown: {why}", place)
-    able = [run for run in runs if run.run not in bad]
-    page = prepare_study(out, study, able, artifacts, places)
-    named = (f"{places.get(run, f'run {run}')}: {why}" for run, why in bad.items())
-    return replace(page, problems=(*page.problems, *named))
-
-
-def _trouble(study: StudyRecord, *runs: RunRecord) -> str:
-    """Why these runs of the study make no sense; empty if they do."""
-    try:
-        _told(study, runs)
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return ""
+    able, problems = list(runs), list[str]()
+    while True:
+        try:
+            return replace(_page(out, study, able, artifacts), problems=tuple(problems))
+        except BadRecordError as error:
+            where = places.get(error.run or study.key, f"study {study.name}")
+            if error.run is None:
+                why = f"its runs could not be shown: {error}"
+                return _broken(study, why, (*problems, f"{where}: {why}"))
+            problems.append(f"{where}: {error}")
+            able = [run for run in able if run.run != error.run]
 
 
 def _page(
@@ -163,51 +138,39 @@ def _page(
     runs: Sequence[RunRecord],
     artifacts: Mapping[str, Path],
 ) -> StudyPage:
-    page, found, shown = _told(study, runs)
-    path = files.below(out, "studies", f"{study.key}.jsonl")
-    write(path, [study, *found.runs, *found.trials, *shown])
-    return replace(
-        page,
-        records=path.relative_to(out).as_posix(),
-        figures=_draw(out, study.key, found),
-        gallery=build_gallery(out, found, artifacts),
-    )
-
-
-def _told(
-    study: StudyRecord, runs: Sequence[RunRecord]
-) -> tuple[StudyPage, StudyRuns, list[Record]]:
-    """The page without its files, and what its figures will show."""
-    is_paper = study.ruleset == "paper"
     found = gather(study, runs)
     known = {run.run for run in (*found.runs, *found.trials)}
-    if strays := sorted({run.run for run in runs} - known):
-        raise UserError(f"a run must be one of its study's, got {', '.join(strays)}")
-    over = sensitivity_curves(found) if is_paper else sensitivity(found)
+    for stray in [run.run for run in runs if run.run not in known]:
+        raise BadRecordError(f"a run must be one of its study's, got {stray}", stray)
     table, every, more = _tables(found)
-    page = StudyPage(
+    drawings = [*study_figures(found), *sensitivity(found)]
+    path = files.below(out, "studies", f"{study.key}.jsonl")
+    write(path, [study, *found.runs, *found.trials, *drawings])
+    return StudyPage(
         record=study,
-        key=study.key,
         found=found,
-        records="",
+        records=path.relative_to(out).as_posix(),
         counts=_run_counts(study, found.runs),
         data="; ".join(sorted({_sources(run.data) for run in found.runs if run.data})),
         wall=_wall([*found.runs, *found.trials]),
         missing=tuple(_missing(study, found.runs)),
         messages=_messages([*found.runs, *_failed(found.trials)]),
+        figures=_draw(out, found, drawings),
+        gallery=build_gallery(out, found, artifacts),
         sentence=study_sentence(found),
         table=table,
         every=every,
         more=more,
     )
-    return page, found, [*study_figures(found), *over]
 
 
-def _tables(found: StudyRuns) -> tuple[Table, Table | None, tuple[Table, ...]]:
+def _tables(
+    found: StudyRuns,
+) -> tuple[TextTable, TextTable | None, tuple[TextTable, ...]]:
     """The table of the ruleset, all settings if it has not all, and more tables."""
-    if found.study.ruleset != "paper":
-        return comparison_table(found), None, (detail_table(found), trial_table(found))
     table = study_table(found)
+    if found.study.ruleset != "paper":
+        return table, None, (detail_table(found), trial_table(found))
     has_more = len(found.arms) > len(table.rows)
     return table, study_table(found, every=True) if has_more else None, ()
 
@@ -217,19 +180,9 @@ def _failed(trials: Sequence[RunRecord]) -> list[RunRecord]:
     return [run for run in trials if run.status is not RunStatus.INTERRUPTED]
 
 
-def _broken(study: StudyRecord, why: str, place: str) -> StudyPage:
-    return StudyPage(
-        record=replace(study, tuning={}),  # it may be what is broken
-        key=study.key,
-        found=None,
-        records="",
-        counts="not shown",
-        data="",
-        wall="–",
-        missing=(why, *study.missing),
-        messages=(),
-        problems=(f"{place}: {why}",),
-    )
+def _broken(study: StudyRecord, why: str, problems: tuple[str, ...]) -> StudyPage:
+    missing = (why, *study.missing)
+    return StudyPage(study, counts="not shown", missing=missing, problems=problems)
 
 
 def _missing(study: StudyRecord, runs: Sequence[RunRecord]) -> list[str]:
@@ -243,13 +196,14 @@ def _missing(study: StudyRecord, runs: Sequence[RunRecord]) -> list[str]:
     return [*study.missing, f"{len(lost)} of {whole} runs have no record: {names}"]
 
 
-def _draw(out: Path, key: str, found: StudyRuns) -> tuple[StudyFigure, ...]:
-    """One figure for each kind of record, from the file that was written."""
-    kinds: dict[str, list[Record]] = {}
-    for record in read(out / "studies" / f"{key}.jsonl"):
-        if isinstance(record, StudyRecord | RunRecord):
-            continue
+def _draw(
+    out: Path, found: StudyRuns, drawings: Sequence[Drawing]
+) -> tuple[StudyFigure, ...]:
+    """One figure for each kind of record."""
+    kinds: dict[str, list[Drawing]] = {}
+    for record in drawings:
         kinds.setdefault(_kind(found, record), []).append(record)
+    key = found.study.key
     made: list[StudyFigure] = []
     for kind, records in kinds.items():
         name = f"{key}-{kind}" if made else key
@@ -261,7 +215,7 @@ def _draw(out: Path, key: str, found: StudyRuns) -> tuple[StudyFigure, ...]:
     return (*made, *_published(out, key, found))
 
 
-def _kind(found: StudyRuns, record: Record) -> str:
+def _kind(found: StudyRuns, record: Drawing) -> str:
     """What is drawn together."""
     if not isinstance(record, Curves):
         return record.record
@@ -313,7 +267,8 @@ def _run_counts(study: StudyRecord, runs: Sequence[RunRecord]) -> str:
 
 
 def _wall(runs: Sequence[RunRecord]) -> str:
-    return duration(sum(run.wall_seconds for run in runs)) if runs else "–"
+    known = [run.wall_seconds for run in runs if isfinite(run.wall_seconds)]
+    return duration(sum(known)) if known else "–"
 
 
 def _sources(data: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import SymmetricalLogLocator
 from numpy.typing import NDArray
 
-from acprop.report.metrics import is_higher_better
+from acprop.records import Better
 
 Floats = NDArray[np.float64]
 
@@ -115,6 +115,13 @@ def panels(n: int) -> tuple[Figure, list[Axes]]:
     return figure, [figure.add_subplot(rows, columns, i + 1) for i in range(n)]
 
 
+def label_panel(ax: Axes, title: str, x_label: str, y_label: str) -> None:
+    """Text of a record, as it is written."""
+    ax.set_title(plain(title))
+    ax.set_xlabel(plain(x_label))
+    ax.set_ylabel(plain(y_label))
+
+
 def label_outer(axes: Sequence[Axes], x_label: str, y_label: str) -> None:
     """Name the axes once per row and column: all the panels have the same."""
     columns = axes[0].get_gridspec().ncols  # pyright: ignore[reportOptionalMemberAccess]
@@ -136,13 +143,13 @@ def legend_below(figure: Figure, handles: Sequence[Artist]) -> None:
 
 
 def draw_failed(
-    ax: Axes, x: Sequence[float], metric: str, *, row: int = 0, color: str
+    ax: Axes, x: Sequence[float], better: Better, *, row: int = 0, color: str
 ) -> None:
     """A cross at the worse edge for each run that failed; row: away from the edge."""
     if not x:
         return
     inside = 0.06 * row
-    edge = inside if is_higher_better(metric) else 1 - inside
+    edge = inside if better == "higher" else 1 - inside
     at = ax.get_xaxis_transform()
     (marks,) = ax.plot(x, [edge] * len(x), "X", transform=at, label="_failed")
     marks.set(color=color, markeredgecolor=PAPER, markeredgewidth=0.6, markersize=8)

@@ -18,6 +18,7 @@ from acprop.report.style import (
     Floats,
     edges,
     is_wide,
+    label_panel,
     panels,
     plain,
     power_below,
@@ -98,9 +99,7 @@ def _draw_panel(figure: Figure, ax: Axes, record: Surface) -> None:
     ticks = symlog_ticks(norm.linthresh) if is_symlog else None
     bar = figure.colorbar(mesh, ax=ax, ticks=ticks, extend=_beyond(values, norm))
     bar.set_label(plain(record.value_label))
-    ax.set_title(plain(record.title))
-    ax.set_xlabel(plain(record.x_label))
-    ax.set_ylabel(plain(record.y_label))
+    label_panel(ax, record.title, record.x_label, record.y_label)
 
 
 def _beyond(values: np.ma.MaskedArray, norm: Normalize) -> str:

@@ -1,218 +1,290 @@
-"""A study's runs as a table of text: final metrics with their spread, and differences.
+"""A study's runs as tables of text, by one builder for every ruleset.
 
-Differences are taken seed by seed.
+Who is better is taken from `comparisons.compare_pairs`, which sees all comparisons of a
+table at once. They are with ACProp (default), else another ACProp, else the first; seed
+by seed, on the same task and at the same place of the study's axes.
 """
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from acprop.records import StudyRecord
-from acprop.report.comparisons import Comparison, compare_pairs
-from acprop.report.metrics import is_share, label_of, shown_value
+from acprop.metrics import metric_of
+from acprop.records import StudyRecord, TuningRecord
+from acprop.report.comparisons import (
+    Comparison,
+    best_epoch,
+    compare_pairs,
+    interquartile_mean,
+    to_target,
+)
+from acprop.report.selection import winner
 from acprop.report.statistics import (
     Arm,
-    Spread,
+    brief,
     describe,
     over_seeds,
     selection_metric,
+    summarize,
     unclean,
-    varying,
 )
-from acprop.report.studies import StudyRuns, shown_arms
+from acprop.report.studies import (
+    StudyRuns,
+    column_settings,
+    compared_metric,
+    contestant_labels,
+    contestant_names,
+    trials_of,
+)
 from acprop.report.style import display
 from acprop.report.variants import first_of
+from acprop.report.words import (
+    NONE,
+    difference_words,
+    numbers,
+    p_words,
+    run_count,
+    scale_words,
+    summary_words,
+)
 
 __all__ = [
-    "Table",
-    "compared_metric",
-    "difference_words",
+    "TextTable",
+    "detail_table",
     "markdown",
-    "numbers",
-    "spread_words",
-    "study_command",
-    "study_sentence",
     "study_table",
+    "trial_table",
 ]
 
-NONE = "–"
-NB = "\N{NO-BREAK SPACE}"
+# How settings came about, by ruleset.
+CHOSEN = {
+    "paper": "each optimizer at the settings that the study wrote down",
+    "default": "each optimizer as its library makes it if told nothing, one shot",
+    "tuned": "each optimizer at the winner of equally many trials, run again on "
+    "fresh seeds, the same for all",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """reference: the arm that others are compared with; empty if there is none.
+class TextTable:
+    """caption: what it shows, and which of its runs are of code no commit holds."""
 
-    chosen_by: the validation metric by which settings were chosen, if any were.
-    caption: what it shows; empty is what the page says of every study's table.
-    note: which of its runs are of code that no commit holds; see `Arm.mark`.
-    """
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    reference: str = ""
-    chosen_by: str = ""
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
     caption: str = ""
-    note: str = ""
 
 
-def study_table(found: StudyRuns, *, every: bool = False) -> Table:
-    """One row for each arm shown; with every, one for each there is.
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """Arms as the rows of a table, each with its comparison; None for a reference."""
 
-    A heat map shows its axes; its table has the setting that validation chose.
+    names: list[str]
+    arms: list[Arm]
+    comparisons: list[Comparison | None]
+    reference: str
+    metric: str
+
+    @property
+    def rows(self) -> Iterable[tuple[str, Arm, Comparison | None]]:
+        return zip(self.names, self.arms, self.comparisons, strict=True)
+
+
+def _compared(found: StudyRuns, arms: Sequence[Arm], metric: str) -> _Compared:
+    """Every arm beside its reference, as one family."""
+    owners = contestant_names(found)
+    names = [owners.get(arm.runs[0].run, display(arm.optimizer)) for arm in arms]
+    first = first_of(arm.optimizer for arm in arms) or arms[0].optimizer
+    axes = () if found.study.shows == "heatmap" else found.study.axes
+
+    def reference_of(arm: Arm) -> Arm | None:
+        def place(other: Arm) -> tuple[object, list[object]]:
+            return other.conditions, [other.known.get(name) for name in axes]
+
+        alike = [a for a in arms if a.optimizer == first and place(a) == place(arm)]
+        is_clear = len(alike) == 1 or bool(owners and alike)
+        return alike[0] if is_clear and alike[0] is not arm else None
+
+    pairs = [(arm, reference_of(arm)) for arm in arms]
+    made = iter(compare_pairs([(a, r) for a, r in pairs if r], metric))
+    comparisons = [next(made) if reference else None for _, reference in pairs]
+    used = [names[arms.index(r)] for _, r in pairs if r]
+    return _Compared(names, list(arms), comparisons, next(iter(used), ""), metric)
+
+
+def study_table(found: StudyRuns, *, every: bool = False) -> TextTable:
+    """Final values with intervals, and who is better than the reference.
+
+    One row for each arm shown; with every, one for each there is, not compared. A heat
+    map shows its axes; its table has the setting that validation chose.
     """
-    study, arms = found.study, found.arms
-    axes = () if study.shows == "heatmap" else study.axes
-    shown = arms if every else shown_arms(arms, axes)
-    names = _told(study, arms)
-    metrics, chosen_by = list(study.metrics), ""
-    if len(shown) < len(arms):
-        chosen_by = selection_metric(found.runs) or ""
-        metrics = list(dict.fromkeys([*metrics, chosen_by])) if chosen_by else metrics
-    compared = None if every else compared_metric(study)
-    first = first_of(arm.optimizer for arm in shown) or ""
-    references = [_reference(arm, shown, axes, first) for arm in shown]
-    has_reference = compared is not None and any(references)
-    columns = ["optimizer", *names, "runs", *(label_of(m) for m in metrics)]
-    if has_reference and compared:
-        columns.append(f"{label_of(compared)}: difference to {display(first)}")
-    pairs = [(a, r) for a, r in zip(shown, references, strict=True) if r]
-    found_of = iter(compare_pairs(pairs, compared) if compared else ())
+    study = found.study
+    arms = list(found.arms) if every else found.rows
+    metric = compared_metric(study)
+    if metric is None or not arms:
+        return TextTable()
+    settings = [] if study.contestants else column_settings(found)
+    has_choice = len(arms) < len(found.arms)
+    chosen_by = selection_metric(found.runs) if has_choice else None
+    # What is compared comes first, with its verdict: a wide table is cut at its right.
+    others = [*study.metrics, *filter(None, [chosen_by])]
+    others = [name for name in dict.fromkeys(others) if name != metric]
+    compared = _compared(found, arms, metric)
+    is_compared = bool(compared.reference) and not every
+    trials = _trial_counts(found)
+    columns = ["optimizer", *settings, *(["trials"] if trials else []), "runs"]
+    columns.append(metric_of(metric).label)
+    if is_compared:
+        columns += [f"{columns[-1]}: difference to {compared.reference}"]
+        columns += ["p (Holm)", "verdict"]
+    columns += [metric_of(name).label for name in others]
     rows: list[tuple[str, ...]] = []
-    for arm, reference in zip(shown, references, strict=True):
-        known = [describe(arm, [n], bare=True).partition(" = ")[2] for n in names]
-        row = [display(arm.optimizer), *(text or NONE for text in known), _count(arm)]
-        row += [_metric(arm, metric) for metric in metrics]
-        if has_reference and compared:
-            alone = "reference" if arm.optimizer == first else NONE
-            made = next(found_of) if reference else None
-            row.append(_difference(made, compared) if made else alone)
+    for name, arm, comparison in compared.rows:
+        values = [describe(arm, [n], bare=True).partition(" = ")[2] for n in settings]
+        row = [name, *(text or NONE for text in values)]
+        row += [trials[name]] if trials else []
+        row += [run_count(arm), summary_words(metric, over_seeds(arm, metric))]
+        row += _comparison_cells(comparison, metric) if is_compared else []
+        row += [summary_words(m, over_seeds(arm, m)) for m in others]
         rows.append(tuple(row))
-    named = display(first) if has_reference else ""
-    note = unclean([run for arm in shown for run in arm.runs])
-    return Table(tuple(columns), tuple(rows), named, chosen_by, note=note)
+    caption = _caption(study, chosen_by, is_compared)
+    note = unclean([run for arm in arms for run in arm.runs])
+    return TextTable(tuple(columns), tuple(rows), f"{caption} {note}".rstrip())
 
 
-def markdown(table: Table) -> str:
+def detail_table(found: StudyRuns) -> TextTable:
+    """The measures that do not lean on a mean, and what the paper would report."""
+    metric = compared_metric(found.study)
+    if metric is None or not found.rows:
+        return TextTable()
+    compared = _compared(found, found.rows, metric)
+    by_validation, target = selection_metric(found.runs), found.study.target
+    label = metric_of(metric).label
+    columns = [
+        "optimizer",
+        f"{label}: interquartile mean",
+        f"P(better than {compared.reference})",
+        f"{label}, best test epoch (as the paper reports)",
+    ]
+    if target is not None and by_validation is not None:
+        words = numbers(by_validation, [target], 0.0)[0]
+        goal = f"{words} {metric_of(by_validation).label}"
+        columns += [f"steps to {goal}", f"seconds to {goal}", "reached"]
+    rows: list[tuple[str, ...]] = []
+    for name, arm, comparison in compared.rows:
+        best = summarize(best_epoch(run, metric) for run in arm.done)
+        middle = interquartile_mean(arm, metric)
+        row = [
+            name,
+            numbers(metric, [middle], over_seeds(arm, metric).std)[0],
+            NONE if comparison is None else f"{comparison.probability:.2f}",
+            summary_words(metric, best).partition(" [")[0],
+        ]
+        if target is not None and by_validation is not None:
+            reached = to_target(arm, by_validation, target)
+            for value, places in ((reached.steps, 0), (reached.seconds, 2)):
+                is_there = math.isfinite(value)
+                row.append(f"{value:.{places}f}" if is_there else "never")
+            row.append(f"{reached.n} of {reached.of}")
+        rows.append(tuple(row))
+    caption = (
+        "The interquartile mean leaves out the best and the worst quarter; "
+        "P(better) is over all pairs of runs. A failed run counts as the worst. "
+        "The best test epoch is chosen by the test data: for comparison with the "
+        "paper only. Steps and seconds are medians over all runs."
+    )
+    return TextTable(tuple(columns), tuple(rows), caption)
+
+
+def trial_table(found: StudyRuns) -> TextTable:
+    """What each contestant's search found."""
+    tuning, trials = found.study.tuning, trials_of(found)
+    metric = tuning.get("metric")
+    if not trials or metric is None:
+        return TextTable()
+    labels = contestant_labels(found)
+    searched = list(dict.fromkeys(key for trial in trials for key in trial.settings))
+    columns = ["optimizer", "trials", "failed", "stopped early", *searched]
+    columns.append(f"winner's {metric_of(metric).label} in tuning")
+    rows: list[tuple[str, ...]] = []
+    for name in dict.fromkeys(trial.contestant for trial in trials):
+        own = [trial for trial in trials if trial.contestant == name]
+        best = winner(own, metric)
+        failed = sum(bool(trial.failures) for trial in own)
+        early = sum(not (trial.failures or trial.is_finished) for trial in own)
+        settings = {} if best is None else best.settings
+        row = [labels[name], str(len(own)), str(failed), str(early)]
+        row += [brief(settings[k]) if k in settings else NONE for k in searched]
+        row.append(
+            numbers(metric, [best.value], 0.0)[0] if best else "no trial finished"
+        )
+        rows.append(tuple(row))
+    caption = (
+        f"{_search_words(tuning)}. The winner is the trial with the best mean "
+        f"{metric_of(metric).words} at the last epoch over the seeds of tuning "
+        f"({', '.join(map(str, tuning.get('seeds', ())))}), which are used for nothing "
+        "else. A trial of which one run failed cannot win."
+    )
+    note = unclean(found.trials)
+    return TextTable(tuple(columns), tuple(rows), f"{caption} {note}".rstrip())
+
+
+def markdown(table: TextTable) -> str:
     """The table for a README."""
     rows = [table.columns, ("---",) * len(table.columns), *table.rows]
     cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in r] for r in rows]
     return "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
 
-def study_command(study: StudyRecord) -> str:
-    """What runs a study again."""
-    command = f"acprop bench study {study.name} --scale {study.scale}"
+def _comparison_cells(found: Comparison | None, metric: str) -> list[str]:
+    if found is None:
+        return ["reference", NONE, NONE]
+    if not found.difference.n:
+        return [NONE, NONE, "no seed finished in both"]
+    return [difference_words(found.difference, metric), p_words(found.p), found.words]
+
+
+def _trial_counts(found: StudyRuns) -> dict[str, str]:
+    """For each contestant, by the name that a reader sees: 8, or 8, 1 failed."""
+    labels = contestant_labels(found)
+    counts: Counter[str] = Counter()
+    failures: Counter[str] = Counter()
+    for trial in trials_of(found):
+        counts[labels[trial.contestant]] += 1
+        failures[labels[trial.contestant]] += bool(trial.failures)
+    return {
+        name: f"{n}, {failures[name]} failed" if failures[name] else str(n)
+        for name, n in counts.items()
+    }
+
+
+def _search_words(tuning: TuningRecord) -> str:
+    points = {
+        "sobol": "scrambled Sobol points",
+        "tpe": "points that Optuna's TPE chose",
+    }
     return (
-        command if study.ruleset == "paper" else f"{command} --ruleset {study.ruleset}"
+        f"{tuning.get('n_trials')} trials for each, "
+        f"{points[tuning.get('search', 'sobol')]} in "
+        f"studies/spaces/{tuning.get('space')}.toml"
     )
 
 
-def study_sentence(found: StudyRuns) -> str:
-    """The result in one sentence that also says how it differs from the paper's.
-
-    One value for each optimizer and task, at the setting that validation chose.
-    """
-    study, arms = found.study, found.arms
-    metric = compared_metric(study)
-    shown = shown_arms(arms, ()) if study.ruleset == "paper" else list(arms)
-    if metric is None or not shown:
-        return ""
-    names = _told(study, arms)
-    parts: list[str] = []
-    for arm in shown:
-        seen = over_seeds(arm, metric)
-        # "3 runs" tells nothing new; that some were lost does.
-        lost = [_count(arm)] if len(arm.done) < len(arm.runs) else []
-        known = [text for text in [describe(arm, names, bare=True), *lost] if text]
-        which = f" ({'; '.join(known)})" if known else ""
-        value = spread_words(metric, seen).partition(" [")[0] if seen.n else "no value"
-        parts.append(f"{display(arm.optimizer)}{which} {value}{arm.mark}")
-    how = "mean ± standard deviation over seeds"
-    if len(shown) < len(arms):
-        how += ", at the setting that validation chose"
-    note = study.note.strip().rstrip(".")
-    scale = f"At {study.scale} scale" + (f" ({note})" if note else "")
-    what = f"ruleset {study.ruleset}, final {label_of(metric)} ({how})"
-    note = unclean([run for arm in shown for run in arm.runs])
-    return f"{scale}, {what}: {'; '.join(parts)}. {note}".rstrip()
-
-
-def spread_words(metric: str, seen: Spread) -> str:
-    """93.10 ± 0.21 [92.58, 93.62]: mean, standard deviation, 95 % interval."""
-    if not seen.n:
-        return NONE
-    values = (seen.mean, seen.std, seen.low, seen.high)
-    mean, std, low, high = numbers(metric, values, seen.std)
-    return f"{mean}{NB}±{NB}{std} [{low},{NB}{high}]" if seen.n > 1 else mean
-
-
-def _told(study: StudyRecord, arms: Sequence[Arm]) -> list[str]:
-    """Settings worth a column: those that differ, and the axes in any case."""
-    known = {name for arm in arms for name in (*arm.settings, *arm.conditions)}
-    names = [*(n for n in study.axes if n in known), *varying(arms)]
-    return list(dict.fromkeys(names))
-
-
-def compared_metric(study: StudyRecord) -> str | None:
-    """The metric to compare by: of the test if there is one, else the first."""
-    tests = [name for name in study.metrics if name.startswith("test_")]
-    return (tests or [*study.metrics, None])[0]
-
-
-def _reference(
-    arm: Arm, shown: Sequence[Arm], axes: Sequence[str], first: str
-) -> Arm | None:
-    """The first ACProp on the same task, at the same place of the axes."""
-    if arm.optimizer == first:
-        return None
-
-    def place(other: Arm) -> tuple[object, list[object]]:
-        return other.conditions, [other.known.get(name) for name in axes]
-
-    alike = [a for a in shown if a.optimizer == first and place(a) == place(arm)]
-    return alike[0] if len(alike) == 1 else None
-
-
-def _count(arm: Arm) -> str:
-    n = len(arm.runs)
-    if not arm.losses:
-        return f"{n}{arm.mark}"
-    return "; ".join([f"{len(arm.done)} of {n} finished", *arm.losses]) + arm.mark
-
-
-def _metric(arm: Arm, metric: str) -> str:
-    return spread_words(metric, over_seeds(arm, metric))
-
-
-def _difference(found: Comparison, metric: str) -> str:
-    words = difference_words(found.spread, metric)
-    return f"{words}: {found.words}" if found.spread.n else words
-
-
-def difference_words(seen: Spread, metric: str) -> str:
-    """+1.20 [+0.40, +2.00]."""
-    if not seen.n:
-        return "no seed finished in both"
-    ends = (seen.mean, seen.low, seen.high)
-    texts = numbers(metric, ends, seen.std)
-    signs = ["" if value < 0 else "+" for value in ends]
-    mean, low, high = (a + b for a, b in zip(signs, texts, strict=True))
-    interval = f" [{low},{NB}{high}]" if seen.n > 1 else ", one seed"
-    return f"{mean}{interval}"
-
-
-def numbers(metric: str, values: Sequence[float], std: float) -> list[str]:
-    """Numbers to the second digit of their spread; accuracies to 0.01 %."""
-    form = ".2f"
-    if not is_share(metric):
-        size = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
-        is_plain = 1e-3 <= size < 1e5 and std > 1e-6 * size
-        places = 1 - math.floor(math.log10(std)) if is_plain else 0
-        form = f".{max(0, places)}f" if is_plain else ".3g"
-    return [
-        f"{shown_value(metric, v):{form}}".replace("-", "−")
-        if math.isfinite(v)
-        else NONE
-        for v in values
-    ]
+def _caption(study: StudyRecord, chosen_by: str | None, is_compared: bool) -> str:
+    scale = scale_words(study)
+    chosen = CHOSEN[study.ruleset]
+    if chosen_by:
+        chosen = f"settings chosen by {metric_of(chosen_by).words} alone"
+    text = (
+        f"{scale[0].upper()}{scale[1:]}, ruleset {study.ruleset}: {chosen}. At the "
+        "end of training, mean ± standard deviation [95 % interval: Student's below 8 "
+        "seeds, bootstrap from 8] over finished runs; failed runs are counted and "
+        "never dropped"
+    )
+    if is_compared:
+        text += (
+            "; differences are paired by seed, and called better or worse only if the "
+            "interval leaves out zero, Holm's p over all of them is below 0.05, and "
+            "there are five seeds or more"
+        )
+    return f"{text} (docs/protocol.md)."

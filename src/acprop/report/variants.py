@@ -36,19 +36,19 @@ PAPER_FIRST = ("acprop-authors", "acprop-paper", "acprop-optax", *DEFAULT_FIRST[
 _PUBLISHED = ("paper", "authors", "optax")
 
 
-class _Rule(NamedTuple):
+class _Variant(NamedTuple):
     average: str | None
     center: str | None
     nesterov: bool
 
 
 # What ACProp is under a convention: ours, and all that are published.
-_OURS, _ALGORITHM_2 = _Rule("after", "average", True), _Rule(None, "m", False)
+_OURS, _ALGORITHM_2 = _Variant("after", "average", True), _Variant(None, "m", False)
 _NAMED = {
     _OURS: "acprop",
     _OURS._replace(nesterov=False): "acprop-steady",
-    _Rule("before", "m", False): "acprop-before",
-    _Rule("after", "m", False): "acprop-after",
+    _Variant("before", "m", False): "acprop-before",
+    _Variant("after", "m", False): "acprop-after",
     _ALGORITHM_2: "acprop-bare",
 }
 
@@ -86,11 +86,11 @@ def without_rule(optimizer: str, settings: Plain) -> Plain:
     return {k: v for k, v in settings.items() if k not in RULE}
 
 
-def _new(settings: Mapping[str, Any]) -> _Rule:
+def _new(settings: Mapping[str, Any]) -> _Variant:
     """As `acprop.rule.choose` fills in "convention"."""
     published = settings.get("convention", "guarded") in _PUBLISHED
     own = _ALGORITHM_2 if published else _OURS
-    given = {name: settings.get(name, "convention") for name in _Rule._fields}
+    given = {name: settings.get(name, "convention") for name in _Variant._fields}
     average, center, nesterov = given.values()
     if average == "convention":
         average = own.average
@@ -99,22 +99,23 @@ def _new(settings: Mapping[str, Any]) -> _Rule:
         nesterov = is_own and own.nesterov
     if center == "convention":
         center = own.center if is_own and settings.get("delay", 1) == 1 else "m"
-    return _Rule(average, center, nesterov)
+    return _Variant(average, center, nesterov)
 
 
-def _old(settings: Mapping[str, Any]) -> _Rule:
+def _old(settings: Mapping[str, Any]) -> _Variant:
     numerator = settings["numerator"]
     if numerator == "convention":
         is_ours = settings.get("convention", "guarded") not in _PUBLISHED
         numerator = "m" if is_ours else "g"
     if settings.get("momentum", 0.0):
-        return _Rule("after", "m", False)
-    return _Rule("before" if numerator == "m" else None, "m", False)
+        return _Variant("after", "m", False)
+    return _Variant("before" if numerator == "m" else None, "m", False)
 
 
-def _words(rule: _Rule) -> str:
+def _words(rule: _Variant) -> str:
     average = {None: "no average", "before": "average before", "after": "average after"}
     center = {None: "uncentered", "m": "", "average": "centered on it"}
     ahead = "look-ahead" if rule.nesterov else ""
-    parts = ["ACProp", average[rule.average], ahead, center[rule.center]]
+    named = [average.get(rule.average, str(rule.average)), ahead]
+    parts = ["ACProp", *named, center.get(rule.center, str(rule.center))]
     return ", ".join(part for part in parts if part)

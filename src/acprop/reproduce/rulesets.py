@@ -19,10 +19,10 @@ from acprop.bench.designs import SOBOL, sobol
 from acprop.bench.spaces import Spaces, read_spaces
 from acprop.bench.studies import PlannedRun, Study, study_folder
 from acprop.checks import UserError
+from acprop.metrics import primary_metric
 from acprop.plain import Plain
 from acprop.records import RULESETS, RunRecord
 from acprop.records import Ruleset as RulesetName
-from acprop.report.metrics import judged_by
 from acprop.report.selection import trial_results, winner
 
 
@@ -219,7 +219,7 @@ def _finals(
 def _validation_metric(runs: Sequence[RunRecord]) -> str:
     """What decides between trials."""
     names = {name for run in runs for entry in run.history[-1:] for name in entry}
-    found = judged_by(names, "val")
+    found = primary_metric(names, "val")
     if names and found not in names:
         raise UserError(
             "runs must have a validation metric, val_…, to choose settings by, got "

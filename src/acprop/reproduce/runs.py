@@ -14,10 +14,10 @@ from acprop.bench.engines.work import train
 from acprop.bench.spec import RunSpec
 from acprop.bench.store import RunFolder, Store
 from acprop.bench.studies import study_folder
+from acprop.metrics import primary_metric, value_words
 from acprop.plain import Plain
 from acprop.progress import Bar
 from acprop.records import RunRecord, RunStatus
-from acprop.report.metrics import judged_by, value_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class _Display:
         self.bar.set(words, step, total)
 
     def epoch(self, entry: Plain) -> None:
-        name = judged_by(entry, "val")
+        name = primary_metric(entry, "val")
         if isinstance(entry.get(name), float):
             self.validation = f", validation {value_words(name, entry[name], 1)}"
         if self.events is not None:

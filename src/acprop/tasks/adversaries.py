@@ -15,14 +15,13 @@ et al. (2018) and Zhang et al. (2019).
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, final, get_args
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from acprop.tasks.nets.dcgan import DCDiscriminator, DCGenerator
 from acprop.tasks.nets.sngan import ResDiscriminator, ResGenerator
-from acprop.tasks.task import OptimizerFactory, stream
+from acprop.tasks.task import OptimizerFactory, weights_of
 
 Kind = Literal["dcgan", "rlgan", "sngan", "sagan"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -66,8 +65,7 @@ class Sizes(NamedTuple):
 def networks(kind: Kind, sizes: Sizes, seed: int) -> tuple[nn.Module, nn.Module]:
     """Generator and discriminator."""
     of_g, of_d = sizes.widths
-    with torch.random.fork_rng(devices=[]):  # pyright: ignore
-        torch.manual_seed(stream(seed, "weights"))  # pyright: ignore
+    with weights_of(seed):
         if kind in ("dcgan", "rlgan"):
             generator = DCGenerator(latent=sizes.latent, width=of_g)
             return generator, DCDiscriminator(width=of_d)

@@ -17,7 +17,7 @@ class LastWeights:
         self.kept: list[dict[str, Tensor]] = []  # the newest last
 
     @contextmanager
-    def judged(self, net: nn.Module) -> Generator[None]:
+    def swapped_in(self, net: nn.Module) -> Generator[None]:
         """Once at the end of an epoch: inside, the network has the mean weights."""
         if self.n == 1:
             yield

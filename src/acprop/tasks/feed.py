@@ -3,22 +3,13 @@
 import os
 from typing import Any, Protocol
 
-import torch
 from torch import Generator, Tensor
 
-from acprop.checks import UserError
-from acprop.tasks.data import (
-    Folders,
-    Images,
-    augmented,
-    describe,
-    draw_boxes,
-    hold_out,
-    load,
-    load_folders,
-    normalised,
-    split,
-)
+from acprop.tasks.data import describe
+from acprop.tasks.data.augment import augmented, normalised
+from acprop.tasks.data.images import Folders, Images, load, load_folders
+from acprop.tasks.data.pictures import draw_boxes
+from acprop.tasks.data.sampling import split, split_rows
 
 
 class Feed(Protocol):
@@ -87,7 +78,7 @@ class Memory:
 
 
 class Pictures:
-    """ImageNet: decoded when asked for, by as many threads as there are cores."""
+    """ImageNet: decoded when needed, by as many threads as there are cores."""
 
     def __init__(
         self,
@@ -100,12 +91,8 @@ class Pictures:
         self.folders, self.size = folders, size
         self.shape = (3, size, size)
         self.n_classes, self.source = folders.n_classes, folders.source
-        kept, held = hold_out(folders.train_y, n_validation)
-        if n_train is not None:
-            kept = kept[_chosen("n_train", folders.train_y[kept], n_train)]
-        tested = torch.arange(len(folders.test_y))
-        if n_test is not None:
-            tested = _chosen("n_test", folders.test_y, n_test)
+        labels = folders.train_y, folders.test_y
+        kept, held, tested = split_rows(labels, n_validation, n_train, n_test)
         self.kept, self.n_train = kept, len(kept)
         self.rows = {"val": held, "test": tested}
         self.n_evaluation = {name: len(rows) for name, rows in self.rows.items()}
@@ -126,9 +113,3 @@ class Pictures:
         folder = self.folders.train if where == "train" else self.folders.test
         x = folder.read(rows, size=self.size, boxes=boxes, n_threads=self.n_threads)
         return normalised(x, self.folders), folder.labels[rows]
-
-
-def _chosen(argument: str, labels: Tensor, n: int) -> Tensor:
-    if not 0 < n <= len(labels):
-        raise UserError(f"{argument} must be in [1, {len(labels)}], got {n}")
-    return hold_out(labels, n)[1]

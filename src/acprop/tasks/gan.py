@@ -2,7 +2,7 @@
 
 A step is `n_discriminator` steps of the discriminator and one of the generator; their
 losses are in `adversaries`. Images and latents of a step are functions of (seed, step).
-Samples are judged by the Fréchet distance of their features to those of real images.
+Samples are measured by the Fréchet distance of their features to those of real images.
 """
 
 import io
@@ -15,7 +15,6 @@ from torch import Tensor
 from acprop import checks, ranks
 from acprop.checks import UserError
 from acprop.tasks.adversaries import (
-    KINDS,
     LOSSES,
     Kind,
     Player,
@@ -24,12 +23,17 @@ from acprop.tasks.adversaries import (
     networks,
     relativistic_losses,
 )
-from acprop.tasks.data import Images, load, split
-from acprop.tasks.extractors import NAMES, FeatureName
-from acprop.tasks.features import features, metric_of, real_gaussian
+from acprop.tasks.data.images import Images, load
+from acprop.tasks.data.sampling import split
+from acprop.tasks.features import (
+    FeatureName,
+    features,
+    metric_of,
+    real_gaussian,
+)
 from acprop.tasks.frechet import distance, fit
-from acprop.tasks.settings import check_counts, read
-from acprop.tasks.task import Metrics, OptimizerFactory, Target, stream
+from acprop.tasks.settings import check_types, read
+from acprop.tasks.task import Metrics, OptimizerFactory, derive_seed, random_stream
 
 SAMPLING_BATCH = 100
 GRID = 8  # samples on each side of the picture
@@ -47,7 +51,7 @@ class GanSettings:
     n_train, n_test: so many images; None is all. n_validation: held out of training.
     n_samples: generated images, compared with those for validation and for the test.
     average: the decay of a running mean of the generator's weights, which is then what
-        is judged; None judges the weights themselves.
+        is evaluated; None takes the weights themselves.
     """
 
     kind: Kind
@@ -66,11 +70,9 @@ class GanSettings:
     features: FeatureName = "lite0"
 
     def __post_init__(self) -> None:
-        checks.one_of("kind", self.kind, KINDS)
-        checks.one_of("features", self.features, NAMES)
+        check_types(self)
         for width in self.widths:
             checks.positive("width", width)
-        check_counts(self, _COUNTS, optional=_OPTIONAL)
         for name in ("n_validation", "n_samples", "n_test"):
             if (n := getattr(self, name)) is not None:
                 checks.whole(name, n, least=2)  # a covariance needs two
@@ -84,10 +86,6 @@ class GanSettings:
         return self.width, self.width if other is None else other
 
 
-_COUNTS = ("batch", "latent", "n_discriminator", "steps_per_epoch", "n_train")
-_OPTIONAL = ("n_train",)
-
-
 def settings(plain: dict[str, Any]) -> GanSettings:
     """Read settings from plain values; an unknown one is refused."""
     return read(GanSettings, "gan", plain)
@@ -99,7 +97,6 @@ class GanTask:
     def __init__(self, settings: GanSettings, *, device: str = "cpu") -> None:
         self.settings, self.device = settings, device
         self.name = f"gan/{settings.dataset}-{settings.kind}"
-        self.target = Target(f"val_{metric_of(settings.features)}", "min")
         self.images = _images(settings)
         self.features = features(settings.features, device)
         self.real = {
@@ -110,8 +107,8 @@ class GanTask:
     @property
     def source(self) -> dict[str, Any]:
         """Where the bytes came from, and what the features are."""
-        about = {"name": self.settings.features, **self.features.identity}
-        return {self.settings.dataset: self.images.source, "features": about}
+        identity = self.features.identity
+        return {self.settings.dataset: self.images.source, "features": identity}
 
     def begin(self, seed: int, optimizer: OptimizerFactory) -> "GanSession":
         """Same seed: same weights, images and latents for every optimizer."""
@@ -153,7 +150,7 @@ class GanSession:
         # Losses of generator and discriminator, and their steps.
         self.sums = torch.zeros(4, dtype=torch.float64)
         # What an optimizer may draw of its own is seeded as well.
-        torch.manual_seed(stream(seed, "global"))  # pyright: ignore
+        torch.manual_seed(derive_seed(seed, "global"))  # pyright: ignore
 
     def scale_lr(self, factor: float) -> None:
         """Set the learning rates to `factor` times what they began with."""
@@ -179,14 +176,16 @@ class GanSession:
         return float(loss.detach())
 
     def _generator_step(self, i: int) -> float:
-        judge = self.discriminator.net
+        discriminator = self.discriminator.net
         real, labels, z, wanted = self.batch(self.n_steps, i)
-        judge.requires_grad_(False)  # its gradients are not needed here
-        fake = judge(self.generator.net(z, wanted), wanted)
+        discriminator.requires_grad_(False)  # its gradients are not needed here
+        fake = discriminator(self.generator.net(z, wanted), wanted)
         is_relative = self.losses is relativistic_losses  # else not looked at
-        _, loss = self.losses(judge(real, labels) if is_relative else fake, fake)
+        _, loss = self.losses(
+            discriminator(real, labels) if is_relative else fake, fake
+        )
         self.generator.descend(loss)
-        judge.requires_grad_(True)
+        discriminator.requires_grad_(True)
         if self.average is not None:
             self.average.update_parameters(self.generator.net)
         return float(loss.detach())
@@ -194,7 +193,7 @@ class GanSession:
     def batch(self, step: int, i: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Real images, half of them mirrored, with labels; latents and classes."""
         s, train_x = self.settings, self.images.train_x
-        draw = torch.Generator().manual_seed(stream(self.seed, "batch", step, i))
+        draw = random_stream(self.seed, "batch", step, i)
         rows = torch.randint(len(train_x), (s.batch,), generator=draw)
         mirrored = torch.rand(s.batch, generator=draw) < 0.5
         z = torch.randn(s.batch, s.latent, generator=draw)
@@ -209,7 +208,7 @@ class GanSession:
     def samples(self, n: int) -> Tensor:
         """The first n of a fixed row of samples, as bytes; classes take turns."""
         net = self.generator.net if self.average is None else self.average
-        draw = torch.Generator().manual_seed(stream(self.seed, "samples"))
+        draw = random_stream(self.seed, "samples")
         made: list[Tensor] = []
         net.eval()
         for begin in range(0, n, SAMPLING_BATCH):

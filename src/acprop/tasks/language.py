@@ -1,4 +1,4 @@
-"""Language modelling: a GPT tells the next byte of a text.
+"""Language modelling: a GPT predicts the next byte of a text.
 
 A step's sequences begin at random places of the training part, a function of (seed,
 step) alone. Losses are in nats per byte; bits per byte are nats / ln 2. Validation and
@@ -14,18 +14,18 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from acprop.checks import UserError, UserTypeError
-from acprop.tasks.data import load_text, set_of
+from acprop.checks import UserError
+from acprop.tasks.data.texts import load_text, set_of
 from acprop.tasks.learner import Learner, Pair, second_moment
 from acprop.tasks.nets.gpt import GPT, Sizes
-from acprop.tasks.settings import check_clip_norm, check_counts, check_flags, read
-from acprop.tasks.task import Metrics, OptimizerFactory, Target, stream
+from acprop.tasks.settings import StepSettings, read
+from acprop.tasks.task import Metrics, OptimizerFactory, random_stream, weights_of
 
 EVALUATION_BATCH = 64
 
 
 @dataclass(frozen=True, slots=True)
-class LanguageSettings:
+class LanguageSettings(StepSettings):
     """What decides the numbers of a run, besides seed and optimizer.
 
     text: the name of a set, or the path of a file.
@@ -33,9 +33,6 @@ class LanguageSettings:
     batch: so many sequences of `context` bytes.
     steps_per_epoch: an epoch is a unit of length here, not a pass over the text.
     n_validation, n_test: so many windows of `context` bytes; None is all there are.
-    accumulate: into how many pieces a rank cuts its part of the batch.
-    clip_norm: the largest norm a gradient may have; None leaves it.
-    second_moment: also record the mean of the optimizer's second-moment buffer.
     """
 
     text: str
@@ -47,18 +44,9 @@ class LanguageSettings:
     steps_per_epoch: int = 100
     n_validation: int | None = 256
     n_test: int | None = 256
-    accumulate: int = 1
-    clip_norm: float | None = None
-    autocast: bool = False
-    compile: bool = False
-    second_moment: bool = False
 
     def __post_init__(self) -> None:
-        if type(self.text) is not str:
-            raise UserTypeError(f"text must be a name or a path, got {self.text!r}")
-        check_counts(self, _COUNTS, optional=_WINDOWS)
-        check_flags(self, _FLAGS)
-        check_clip_norm(self.clip_norm)
+        StepSettings.__post_init__(self)
         _ = self.sizes, self.dataset  # which check the rest
 
     @property
@@ -70,11 +58,6 @@ class LanguageSettings:
     def dataset(self) -> str | None:
         """The set to be fetched; none for a file of the user's."""
         return set_of(self.text)
-
-
-_WINDOWS = ("n_validation", "n_test")
-_COUNTS = ("batch", "steps_per_epoch", "accumulate", *_WINDOWS)
-_FLAGS = ("autocast", "compile", "second_moment")
 
 
 def settings(plain: dict[str, Any]) -> LanguageSettings:
@@ -89,7 +72,6 @@ class LanguageTask:
         self.settings, self.device = settings, device
         self.text = load_text(settings.text)
         self.name = f"language/{self.text.name}-gpt"
-        self.target = Target("val_loss", "min")
         self.windows = {
             "val": windows("n_validation", settings, self.text.val),
             "test": windows("n_test", settings, self.text.test),
@@ -138,8 +120,7 @@ class LanguageSession:
     ) -> None:
         self.settings, self.text, self.seed = task.settings, task.text, seed
         self.windows, self.device = task.windows, task.device
-        with torch.random.fork_rng(devices=[]):  # pyright: ignore
-            torch.manual_seed(stream(seed, "weights"))  # pyright: ignore
+        with weights_of(seed):
             net = GPT(self.settings.sizes)
         s, device = self.settings, self.device
         self.learner = Learner(net, optimizer, s, seed, device, batch=s.batch)
@@ -162,7 +143,7 @@ class LanguageSession:
     def sequences(self, step: int) -> Tensor:
         """[batch, context + 1] bytes of the global batch of a step, for all ranks."""
         s, train = self.settings, self.text.train
-        draw = torch.Generator().manual_seed(stream(self.seed, "places", step))
+        draw = random_stream(self.seed, "places", step)
         begins = torch.randint(len(train) - s.context, (s.batch,), generator=draw)
         return _cut(train, begins, s.context)
 
@@ -179,20 +160,22 @@ class LanguageSession:
             "samples": float(sums[1]) / self.settings.context,
         }
         for part in ("val", "test"):
-            loss = self._judge(self.windows[part])
+            loss = self._mean_loss(self.windows[part])
             out |= {f"{part}_loss": loss, f"{part}_bits_per_byte": loss / math.log(2)}
         if self.settings.second_moment:
             out["second_moment"] = second_moment(self.learner.optimizer)
         return out
 
-    def _judge(self, windows: Tensor) -> float:
+    def _mean_loss(self, windows: Tensor) -> float:
         size = EVALUATION_BATCH
 
         def batch(i: int) -> Pair:
             return self._pair(windows[i * size : (i + 1) * size])
 
         n_batches = -(-len(windows) // size)
-        (loss,) = self.learner.judge(n_batches, batch, _judgement, n_sums=1)
+        (loss,) = self.learner.sum_over_batches(
+            n_batches, batch, _evaluation_sums, n_sums=1
+        )
         return float(loss) / (len(windows) * self.settings.context)
 
     def state_dict(self) -> dict[str, Any]:
@@ -221,6 +204,6 @@ def _measure(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return loss, torch.tensor(seen, dtype=torch.float64)
 
 
-def _judgement(logits: Tensor, y: Tensor) -> Tensor:
+def _evaluation_sums(logits: Tensor, y: Tensor) -> Tensor:
     loss = cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="sum")
     return loss.double().cpu().reshape(1)

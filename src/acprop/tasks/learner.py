@@ -12,7 +12,7 @@ so ranks and pieces do not change what a step does.
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol, cast, final
+from typing import Any, cast, final
 
 import torch
 from torch import Tensor, nn
@@ -21,39 +21,22 @@ from torch.nn.parallel import DistributedDataParallel
 
 from acprop import ranks
 from acprop.checks import UserError
-from acprop.tasks.data import share
-from acprop.tasks.task import OptimizerFactory, stream
+from acprop.tasks.data.sampling import share
+from acprop.tasks.settings import StepSettings
+from acprop.tasks.task import OptimizerFactory, derive_seed
 
 # What the network takes, and the answers.
 Pair = tuple[Any, Tensor]
 # Of logits and labels: the loss to descend, and sums that add up over pieces and ranks.
 Measure = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-Judgement = Callable[[Tensor, Tensor], Tensor]
-
-
-class StepSettings(Protocol):
-    """The settings that every task has for its steps.
-
-    accumulate: into how many pieces a rank cuts its part of the batch.
-    clip_norm: the largest norm a gradient may have; None leaves it.
-    autocast: compute in bfloat16. compile: with torch.compile.
-    """
-
-    @property
-    def accumulate(self) -> int: ...
-    @property
-    def clip_norm(self) -> float | None: ...
-    @property
-    def autocast(self) -> bool: ...
-    @property
-    def compile(self) -> bool: ...
+EvaluationSums = Callable[[Tensor, Tensor], Tensor]
 
 
 @final
 class Learner:
     """Takes the steps of one run, alone or as a rank among others.
 
-    net: the network itself, which is judged and saved; model: what is trained, net
+    net: the network itself, which is evaluated and saved; model: what is trained, net
     wrapped for ranks and compiled as the settings say.
     batch: the rows of every global batch; None if they vary, and are `dealt` out.
     """
@@ -79,7 +62,7 @@ class Learner:
         self.initial_lr = [group["lr"] for group in self.optimizer.param_groups]
         self.n_steps = 0
         # What draws from the global stream (dropout) is seeded as well.
-        torch.manual_seed(stream(seed, "global"))  # pyright: ignore
+        torch.manual_seed(derive_seed(seed, "global"))  # pyright: ignore
 
     def _wrapped(self, net: nn.Module) -> nn.Module:
         if self.world > 1:
@@ -149,11 +132,11 @@ class Learner:
         return logits.float() if half else logits
 
     @torch.no_grad()
-    def judge(
+    def sum_over_batches(
         self,
         n_batches: int,
         batch: Callable[[int], Pair],
-        judgement: Judgement,
+        sums_of: EvaluationSums,
         *,
         n_sums: int,
     ) -> Tensor:
@@ -162,7 +145,7 @@ class Learner:
         sums = torch.zeros(n_sums, dtype=torch.float64)
         for i in range(self.rank, n_batches, self.world):
             x, y = batch(i)
-            sums += judgement(self.net(x), y)
+            sums += sums_of(self.net(x), y)
         return ranks.total(sums)
 
     def agree_on_buffers(self) -> None:
@@ -188,7 +171,7 @@ class Learner:
 
 
 def _attention(*, twice: bool) -> AbstractContextManager[Any]:
-    """Differentiable twice where asked for; torch's fused kernels are once."""
+    """Differentiable twice where that is needed; torch's fused kernels are once."""
     return sdpa_kernel(SDPBackend.MATH) if twice else nullcontext()  # pyright: ignore
 
 

@@ -25,17 +25,23 @@ from torch import Tensor
 from torch.nn.functional import mse_loss
 
 from acprop import checks, ranks
-from acprop.checks import UserError, UserTypeError
+from acprop.checks import UserError
 from acprop.tasks import envs
 from acprop.tasks.learner import Learner, second_moment
 from acprop.tasks.nets.q import QNet
 from acprop.tasks.replay import Replay
-from acprop.tasks.settings import check_clip_norm, check_counts, check_flags, read
-from acprop.tasks.task import Metrics, OptimizerFactory, Target, stream
+from acprop.tasks.settings import StepSettings, read
+from acprop.tasks.task import (
+    Metrics,
+    OptimizerFactory,
+    derive_seed,
+    random_stream,
+    weights_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class RLSettings:
+class RLSettings(StepSettings):
     """What decides the numbers of a run, besides seed and optimizer.
 
     env: four-rooms, or the name of an environment in gymnasium.
@@ -50,8 +56,6 @@ class RLSettings:
     target_every: so many steps pass before the target network is renewed.
     steps_per_epoch: an epoch is a unit of length here.
     n_validation, n_test: so many greedy episodes, the same ones for every run.
-    accumulate, clip_norm, autocast, compile: see `StepSettings`.
-    second_moment: also record the mean of the optimizer's second-moment buffer.
     """
 
     env: str = envs.FOUR_ROOMS
@@ -69,18 +73,9 @@ class RLSettings:
     steps_per_epoch: int = 100
     n_validation: int = 100
     n_test: int = 100
-    accumulate: int = 1
-    clip_norm: float | None = None
-    autocast: bool = False
-    compile: bool = False
-    second_moment: bool = False
 
     def __post_init__(self) -> None:
-        if type(self.env) is not str:
-            raise UserTypeError(f"env must be a name, got {self.env!r}")
-        check_counts(self, _COUNTS, optional=("episode_limit",))
-        check_flags(self, _FLAGS)
-        check_clip_norm(self.clip_norm)
+        StepSettings.__post_init__(self)
         checks.decay("discount", self.discount)
         if not 0 <= checks.number("epsilon", self.epsilon) <= 1:
             raise UserError(f"epsilon must be in [0, 1], got {self.epsilon}")
@@ -94,24 +89,6 @@ class RLSettings:
     def dataset(self) -> None:
         """An environment is played, not fetched."""
         return
-
-
-_COUNTS = (
-    "episode_limit",
-    "copies",
-    "layers",
-    "width",
-    "batch",
-    "memory",
-    "warm_up",
-    "epsilon_steps",
-    "target_every",
-    "steps_per_epoch",
-    "n_validation",
-    "n_test",
-    "accumulate",
-)
-_FLAGS = ("autocast", "compile", "second_moment")
 
 
 def settings(plain: dict[str, Any]) -> RLSettings:
@@ -132,7 +109,6 @@ class RLTask:
                 "none ends has no return"
             )
         self.name = f"rl/{settings.env}-dqn"
-        self.target = Target("val_return", "max")
 
     def envs(self, n: int, seed: int) -> envs.Envs:
         """So many copies of the environment."""
@@ -160,9 +136,8 @@ class RLSession:
             )
         self.task, self.settings, self.seed = task, task.settings, seed
         s = self.settings
-        self.envs = task.envs(s.copies, stream(seed, "envs"))
-        with torch.random.fork_rng(devices=[]):  # pyright: ignore
-            torch.manual_seed(stream(seed, "weights"))  # pyright: ignore
+        self.envs = task.envs(s.copies, derive_seed(seed, "envs"))
+        with weights_of(seed):
             made = self.envs.n_values, self.envs.shape, self.envs.n_actions
             net = QNet(*made, layers=s.layers, width=s.width)
         self.learner = Learner(net, optimizer, s, seed, task.device, batch=s.batch)
@@ -196,7 +171,7 @@ class RLSession:
         self._move(self.epsilon)
         if n_steps % s.target_every == 0:
             self.target_net.load_state_dict(self.learner.net.state_dict())
-        x, y = self._lesson(stream(self.seed, "replay", n_steps))
+        x, y = self._lesson(derive_seed(self.seed, "replay", n_steps))
         sums = self.learner.step(self.learner.pieces(x, y), _measure)
         loss = float(sums[0] / sums[1])
         self.sums[:2] += torch.tensor([loss, 1.0])
@@ -205,7 +180,7 @@ class RLSession:
     def _move(self, epsilon: float) -> None:
         s = self.settings
         before = torch.as_tensor(self.envs.observe())
-        draw = torch.Generator().manual_seed(stream(self.seed, "explore", self.n_moves))
+        draw = random_stream(self.seed, "explore", self.n_moves)
         chance = torch.rand(s.copies, generator=draw)
         action = torch.randint(self.envs.n_actions, (s.copies,), generator=draw)
         if epsilon < 1:
@@ -235,7 +210,7 @@ class RLSession:
         return moves.before.to(self.task.device), y.to(self.task.device)
 
     def evaluate(self) -> Metrics:
-        """What the epoch came to; greedy episodes judge, the test never chooses."""
+        """What the epoch came to; greedy episodes count, the test never chooses."""
         loss, n, gained, n_episodes, n_moves = map(float, self.sums)
         self.totals += self.sums[2:4]
         self.sums.zero_()
@@ -243,17 +218,17 @@ class RLSession:
             "train_loss": loss / n,
             "train_return": gained / n_episodes,
             "mean_return": float(self.totals[0] / self.totals[1]),
-            "val_return": self._judge("val", self.settings.n_validation),
-            "test_return": self._judge("test", self.settings.n_test),
+            "val_return": self._mean_return("val", self.settings.n_validation),
+            "test_return": self._mean_return("test", self.settings.n_test),
             "samples": n_moves,
         }
         if self.settings.second_moment:
             out["second_moment"] = second_moment(self.learner.optimizer)
         return out
 
-    def _judge(self, part: str, n: int) -> float:
+    def _mean_return(self, part: str, n: int) -> float:
         """The mean return of greedy episodes; the same starts for every run."""
-        copies = self.task.envs(n, stream(0, part))
+        copies = self.task.envs(n, derive_seed(0, part))
         gained, is_open = np.zeros(n), np.ones(n, bool)
         while is_open.any():
             seen = torch.as_tensor(copies.observe())

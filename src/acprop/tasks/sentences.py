@@ -5,6 +5,7 @@ made once, from the lengths alone; their order is drawn for every epoch.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -55,6 +56,20 @@ def _cut(order: Rows, lengths: Sequence[int], tokens: int) -> Iterator[Rows]:
             batch = []
         batch.append(i)
     yield batch
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a corpus: as text, as symbols, and in batches."""
+
+    texts: list[tuple[str, str]]
+    sentences: Sentences
+    batches: list[Rows]
+
+    @property
+    def references(self) -> list[str]:
+        """What should be written."""
+        return [target for _, target in self.texts]
 
 
 class Lesson(NamedTuple):

@@ -1,17 +1,42 @@
 """The settings of a task: plain values in, one frozen value out, checked by name."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import fields
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, fields
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from acprop import checks
+from acprop.checks import UserTypeError
 
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSettings:
+    """The settings that tasks with one network have for their steps.
+
+    accumulate: into how many pieces a rank cuts its part of the batch.
+    clip_norm: the largest norm a gradient may have; None leaves it.
+    autocast: compute in bfloat16. compile: with torch.compile.
+    second_moment: also record the mean of the optimizer's second-moment buffer.
+    """
+
+    accumulate: int = 1
+    clip_norm: float | None = None
+    autocast: bool = False
+    compile: bool = False
+    second_moment: bool = False
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        if self.clip_norm is not None:
+            checks.positive("clip_norm", self.clip_norm)
+
+
 def read(kind: type[T], domain: str, plain: Mapping[str, Any]) -> T:
     """Make the value of a domain, "vision"; a setting that it has not is refused."""
-    known = [f.name for f in fields(kind)]  # pyright: ignore[reportArgumentType]
+    own: list[Field[Any]] = [*fields(kind)]  # pyright: ignore[reportArgumentType]
+    own.sort(key=lambda field: field.kw_only is True)  # what every task has comes last
+    known = [field.name for field in own]
     for name in plain:
         if name not in known:
             raise checks.UnknownNameError(
@@ -22,24 +47,21 @@ def read(kind: type[T], domain: str, plain: Mapping[str, Any]) -> T:
     return kind(**plain)
 
 
-def check_counts(
-    settings: object, names: Iterable[str], *, optional: Iterable[str] = ()
-) -> None:
-    """Whole numbers from 1 on; those that are optional may also be None."""
-    for name in names:
-        n = getattr(settings, name)
-        if n is None and name in optional:
+def check_types(settings: object) -> None:
+    """Each field is what it is declared as; a whole number is 1 or more."""
+    for name, kind in get_type_hints(type(settings)).items():
+        value = getattr(settings, name)
+        if get_origin(kind) is Literal:
+            checks.one_of(name, value, get_args(kind))
             continue
-        checks.whole(name, n)
-
-
-def check_flags(settings: object, names: Iterable[str]) -> None:
-    """True or False, and nothing that only looks like it."""
-    for name in names:
-        checks.flag(name, getattr(settings, name))
-
-
-def check_clip_norm(value: object) -> None:
-    """None leaves gradients as they are; otherwise the largest norm they may have."""
-    if value is not None:
-        checks.positive("clip_norm", value)
+        kinds = get_args(kind) or (kind,)  # int | None has two
+        if value is None and type(None) in kinds:
+            continue
+        if bool in kinds:
+            checks.flag(name, value)
+        elif int in kinds:
+            checks.whole(name, value)
+        elif float in kinds:
+            checks.number(name, value)
+        elif type(value) is not str:
+            raise UserTypeError(f"{name} must be a string, got {value!r}")

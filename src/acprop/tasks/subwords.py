@@ -8,24 +8,19 @@ of all that decides it.
 
 import hashlib
 import io
-import logging
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import final
 
 import sentencepiece  # pyright: ignore[reportMissingTypeStubs]
 
-from acprop import files
 from acprop.checks import UserError
-from acprop.plain import canonical
-from acprop.tasks.data import cache_folder
+from acprop.tasks.data.kept import kept
 from acprop.tasks.nets.transformer import PAD
 from acprop.tasks.search import BEGIN, END
 
 UNKNOWN = 3
 # Of the letters in the text. Japanese has thousands; the rest are spelt in bytes.
 COVERAGE = 0.995
-_log = logging.getLogger(__name__)
 
 
 @final
@@ -70,7 +65,7 @@ def learn(sentences: Iterable[str], n_symbols: int) -> bytes:
             minloglevel=2,
         )
     except (RuntimeError, OSError) as error:
-        why = str(error).rpartition("] ")[2].strip() or "it said nothing"
+        why = str(error).rpartition("] ")[2].strip() or "no reason was given"
         raise UserError(
             f"n_symbols must suit the sentences, got {n_symbols}: {why}"
         ) from error
@@ -79,23 +74,13 @@ def learn(sentences: Iterable[str], n_symbols: int) -> bytes:
 
 def learnt(sentences: Sequence[str], n_symbols: int) -> Subwords:
     """From the cache if the same sentences were seen before."""
-    seen = hashlib.sha256("\n".join(sentences).encode()).hexdigest()
-    key = canonical(
-        {
-            "sentences": seen,
-            "n_symbols": n_symbols,
-            "coverage": COVERAGE,
-            "sentencepiece": sentencepiece.__version__,
-        }
+    decides = {
+        "sentences": hashlib.sha256("\n".join(sentences).encode()).hexdigest(),
+        "n_symbols": n_symbols,
+        "coverage": COVERAGE,
+        "sentencepiece": sentencepiece.__version__,
+    }
+    model = kept(
+        "subwords", "bpe-{}.model", decides, lambda: learn(sentences, n_symbols)
     )
-    name = f"bpe-{hashlib.sha256(key.encode()).hexdigest()[:24]}.model"
-    path = cache_folder() / "subwords" / name
-    if path.is_file():
-        try:
-            return Subwords(files.read_sealed(path))
-        except ValueError as error:
-            _log.warning("%s; these subwords are learnt again", error)
-    model = learn(sentences, n_symbols)
-    with suppress(OSError):  # where nothing can be kept, the next run learns it again
-        files.write(path, model + files.seal(model))
     return Subwords(model)

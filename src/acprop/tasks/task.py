@@ -1,10 +1,12 @@
 """What a task is to the one training loop: a session that takes steps.
 
-A GAN has two optimizers, reinforcement learning an environment: the loop cannot tell.
+A GAN has two optimizers, reinforcement learning an environment: the loop need not know.
 """
 
 import hashlib
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import nn
@@ -15,20 +17,12 @@ Metrics = dict[str, float]
 class OptimizerFactory(Protocol):
     """Makes the optimizer of a network.
 
-    needs_graph: must the backward pass keep its graph, as AdaHessian asks?
+    needs_graph: must the backward pass keep its graph, as AdaHessian needs it?
     """
 
     @property
     def needs_graph(self) -> bool: ...
     def __call__(self, module: nn.Module, /) -> torch.optim.Optimizer: ...
-
-
-class Target(NamedTuple):
-    """What a task is judged by, and what counts as reached."""
-
-    metric: str
-    direction: Literal["max", "min"]
-    value: float | None = None
 
 
 class Session(Protocol):
@@ -51,7 +45,7 @@ class Session(Protocol):
 class HasArtifacts(Protocol):
     """A session that also has something to look at: file names and their bytes.
 
-    Asked after every evaluation; the same name takes the place of what was there.
+    Called after every evaluation; the same name takes the place of what was there.
     """
 
     def artifacts(self) -> dict[str, bytes]: ...
@@ -66,13 +60,11 @@ class Task(Protocol):
     @property
     def name(self) -> str: ...
     @property
-    def target(self) -> Target: ...
-    @property
     def source(self) -> dict[str, Any]: ...
     def begin(self, seed: int, optimizer: OptimizerFactory) -> Session: ...
 
 
-def stream(seed: int, *names: str | int) -> int:
+def derive_seed(seed: int, *names: str | int) -> int:
     """The seed of one random stream: weights, order, augmentation are independent.
 
     A pure function, so that a resumed run finds the numbers of any step again, and
@@ -80,3 +72,16 @@ def stream(seed: int, *names: str | int) -> int:
     """
     text = "/".join(map(str, (seed, *names)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def random_stream(seed: int, *names: str | int) -> torch.Generator:
+    """The numbers of one random stream."""
+    return torch.Generator().manual_seed(derive_seed(seed, *names))
+
+
+@contextmanager
+def weights_of(seed: int) -> Generator[None]:
+    """Inside, a network that is made gets the initial weights of this seed."""
+    with torch.random.fork_rng(devices=[]):  # pyright: ignore
+        torch.manual_seed(derive_seed(seed, "weights"))  # pyright: ignore
+        yield

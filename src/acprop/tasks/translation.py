@@ -6,8 +6,8 @@ A step descends the mean over the batch's symbols of the smoothed cross-entropy
 
 The validation loss has no smoothing. BLEU is sacrebleu's, of whole sentences as people
 write them; its signature is in the record. It depends on the sentences: one corpus's is
-never compared with another's. What is judged are the weights at the end of an epoch, or
-the mean of the last `average` such weights.
+never compared with another's. Evaluated are the weights at the end of an epoch, or the
+mean of the last `average` such weights.
 """
 
 from dataclasses import dataclass
@@ -21,21 +21,21 @@ from acprop import checks
 from acprop.checks import UserError
 from acprop.tasks.averages import LastWeights
 from acprop.tasks.bleu import Bleu
-from acprop.tasks.data import Corpus, corpus_names, load_corpus
+from acprop.tasks.data.corpora import Corpus, corpus_names, load_corpus
 from acprop.tasks.learner import Learner, second_moment
 from acprop.tasks.nets.transformer import PAD, Transformer, TransformerSizes
 from acprop.tasks.search import Search, translate
-from acprop.tasks.sentences import Rows, Sentences, lesson, padded
-from acprop.tasks.settings import check_clip_norm, check_counts, check_flags, read
+from acprop.tasks.sentences import Part, Rows, Sentences, lesson, padded
+from acprop.tasks.settings import StepSettings, read
 from acprop.tasks.subwords import learnt
-from acprop.tasks.task import Metrics, OptimizerFactory, Target, stream
+from acprop.tasks.task import Metrics, OptimizerFactory, random_stream, weights_of
 
 CHOICE_SEED = 2021  # of no run: every run has the same sentences
 SHOWN = 20  # translations kept to be looked at
 
 
 @dataclass(frozen=True, slots=True)
-class TranslationSettings:
+class TranslationSettings(StepSettings):
     """What decides the numbers of a run, besides seed and optimizer.
 
     corpus: the name of a set of sentence pairs. reverse: translate the other way.
@@ -43,11 +43,8 @@ class TranslationSettings:
     layers, width, hidden, heads, dropout, norm_first: see `TransformerSizes`.
     tokens: the most symbols of a batch, padding included; of all ranks together.
     n_train, n_validation, n_test: so many pairs; None is all there are.
-    beam, length_penalty: of the search that writes what BLEU judges.
-    average: judge the mean of the weights at the ends of so many epochs.
-    accumulate: into how many pieces a rank cuts its part of the batch.
-    clip_norm: the largest norm a gradient may have; None leaves it.
-    second_moment: also record the mean of the optimizer's second-moment buffer.
+    beam, length_penalty: of the search that writes what BLEU scores.
+    average: evaluate the mean of the weights at the ends of so many epochs.
     """
 
     corpus: str
@@ -67,17 +64,10 @@ class TranslationSettings:
     beam: int = 5
     length_penalty: float = 1.0
     average: int = 1
-    accumulate: int = 1
-    clip_norm: float | None = None
-    autocast: bool = False
-    compile: bool = False
-    second_moment: bool = False
 
     def __post_init__(self) -> None:
+        StepSettings.__post_init__(self)
         checks.one_of("corpus", self.corpus, corpus_names())
-        check_counts(self, _COUNTS, optional=_PARTS.values())
-        check_flags(self, _FLAGS)
-        check_clip_norm(self.clip_norm)
         checks.decay("label_smoothing", self.label_smoothing)
         _ = self.sizes(self.n_symbols), self.search  # which check the rest
 
@@ -105,27 +95,11 @@ class TranslationSettings:
 
 
 _PARTS = {"train": "n_train", "val": "n_validation", "test": "n_test"}
-_COUNTS = ("n_symbols", "tokens", "average", "accumulate", *_PARTS.values())
-_FLAGS = ("reverse", "autocast", "compile", "second_moment")
 
 
 def settings(plain: dict[str, Any]) -> TranslationSettings:
     """Read settings from plain values; an unknown one is refused."""
     return read(TranslationSettings, "translation", plain)
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One part of a corpus: as text, as symbols, and in batches."""
-
-    texts: list[tuple[str, str]]
-    sentences: Sentences
-    batches: list[Rows]
-
-    @property
-    def references(self) -> list[str]:
-        """What should be written."""
-        return [target for _, target in self.texts]
 
 
 class TranslationTask:
@@ -136,24 +110,21 @@ class TranslationTask:
         self.corpus = load_corpus(settings.corpus)
         languages = self.corpus.languages[:: -1 if settings.reverse else 1]
         self.name = f"translation/{'-'.join(languages)}"
-        self.target = Target("val_bleu", "max")
         self.bleu = Bleu(languages[1])
         texts = {part: _texts(self.corpus, part, settings) for part in _PARTS}
         both = [sentence for pair in texts["train"] for sentence in pair]
         self.subwords = learnt(both, settings.n_symbols)
         self.parts = {part: self._part(texts[part]) for part in _PARTS}
         self.copying = {
-            part: self.bleu(
-                [source for source, _ in texts[part]], self.parts[part].references
-            )
-            for part in ("val", "test")
+            name: self.bleu([source for source, _ in part.texts], part.references)
+            for name, part in self.parts.items()
+            if name != "train"
         }
 
     def _part(self, texts: list[tuple[str, str]]) -> Part:
-        sides = [
-            self.subwords.encode([pair[side] for pair in texts]) for side in (0, 1)
-        ]
-        sentences = Sentences(*sides)
+        read, written = zip(*texts, strict=True)
+        encode = self.subwords.encode
+        sentences = Sentences(encode(read), encode(written))
         return Part(texts, sentences, sentences.batches(self.settings.tokens))
 
     @property
@@ -192,11 +163,10 @@ class TranslationSession:
         self, task: TranslationTask, seed: int, optimizer: OptimizerFactory
     ) -> None:
         self.task, self.settings, self.seed = task, task.settings, seed
-        with torch.random.fork_rng(devices=[]):  # pyright: ignore
-            torch.manual_seed(stream(seed, "weights"))  # pyright: ignore
+        with weights_of(seed):
             self.net = Transformer(self.settings.sizes(task.subwords.n_symbols))
-        s, device = self.settings, task.device
-        self.learner = Learner(self.net, optimizer, s, seed, device, batch=None)
+        net, device = self.net, task.device
+        self.learner = Learner(net, optimizer, self.settings, seed, device, batch=None)
         self.train = task.parts["train"]
         self.steps_per_epoch = len(self.train.batches)
         self.last = LastWeights(self.settings.average)
@@ -212,8 +182,8 @@ class TranslationSession:
         """One step of the optimizer on one global batch."""
         rows = self.rows(self.learner.n_steps)
         n_symbols = sum(len(self.train.sentences.written[i]) for i in rows)
-        mine = self.learner.dealt(rows)
-        pieces = [self._pair(self.train.sentences, piece) for piece in mine]
+        sentences = self.train.sentences
+        pieces = [self._pair(sentences, mine) for mine in self.learner.dealt(rows)]
         # Pieces and ranks are averaged, whatever they hold: each has its part.
         share = self.learner.n_pieces / n_symbols
         sums = self.learner.step(
@@ -225,7 +195,7 @@ class TranslationSession:
     def rows(self, step: int) -> Rows:
         """The global batch of a step, for all ranks."""
         epoch, i = divmod(step, self.steps_per_epoch)
-        draw = torch.Generator().manual_seed(stream(self.seed, "order", epoch))
+        draw = random_stream(self.seed, "order", epoch)
         order = torch.randperm(self.steps_per_epoch, generator=draw)
         return self.train.batches[int(order[i])]
 
@@ -248,13 +218,12 @@ class TranslationSession:
         """What the epoch came to; the test part is for curves, never for choosing."""
         (loss, n_symbols, n), self.sums = self.sums, torch.zeros_like(self.sums)
         out = {"train_loss": float(loss / n_symbols), "samples": float(n)}
-        with self.last.judged(self.net):
+        with self.last.swapped_in(self.net):
             out["val_loss"] = self._loss(self.task.parts["val"])
             for name in ("val", "test"):
                 written = self._written(self.task.parts[name])
-                out[f"{name}_bleu"] = self.task.bleu(
-                    written, self.task.parts[name].references
-                )
+                references = self.task.parts[name].references
+                out[f"{name}_bleu"] = self.task.bleu(written, references)
         self.shown = _side_by_side(self.task.parts["test"].texts, written)
         if self.settings.second_moment:
             out["second_moment"] = second_moment(self.learner.optimizer)
@@ -264,7 +233,9 @@ class TranslationSession:
         def batch(i: int) -> Any:
             return self._pair(part.sentences, part.batches[i])
 
-        loss, n = self.learner.judge(len(part.batches), batch, _judgement, n_sums=2)
+        loss, n = self.learner.sum_over_batches(
+            len(part.batches), batch, _evaluation_sums, n_sums=2
+        )
         return float(loss / n)
 
     def _written(self, part: Part) -> list[str]:
@@ -272,10 +243,8 @@ class TranslationSession:
         self.net.eval()
         symbols: list[list[int]] = [[]] * len(part.texts)
         for rows in part.batches:
-            source = padded([part.sentences.read[i] for i in rows])
-            found = translate(
-                self.net, source.to(self.task.device), self.settings.search
-            )
+            read = padded([part.sentences.read[i] for i in rows])
+            found = translate(self.net, read.to(self.task.device), self.settings.search)
             for row, best in zip(rows, found, strict=True):
                 symbols[row] = best.symbols
         return self.task.subwords.decode(symbols)
@@ -290,17 +259,16 @@ class TranslationSession:
             **self.learner.state_dict(),
             "last": self.last.state_dict(),
             "sums": self.sums.clone(),
-            "corpus": self.task.corpus.sha256,
-            "subwords": self.task.subwords.sha256,
+            **self._checksums(),
         }
+
+    def _checksums(self) -> dict[str, str]:
+        task = self.task
+        return {"corpus": task.corpus.sha256, "subwords": task.subwords.sha256}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
-        found = {
-            "corpus": self.task.corpus.sha256,
-            "subwords": self.task.subwords.sha256,
-        }
-        for name, sha256 in found.items():
+        for name, sha256 in self._checksums().items():
             if state[name] != sha256:
                 raise UserError(
                     f"{name} must have sha256 {state[name][:12]}… as when the run "
@@ -329,6 +297,5 @@ def _summed(logits: Tensor, y: Tensor, *, label_smoothing: float = 0.0) -> Tenso
     )
 
 
-def _judgement(logits: Tensor, y: Tensor) -> Tensor:
-    sums = torch.stack([_summed(logits, y), (y != PAD).sum()])
-    return sums.double().cpu()
+def _evaluation_sums(logits: Tensor, y: Tensor) -> Tensor:
+    return torch.stack([_summed(logits, y), (y != PAD).sum()]).double().cpu()

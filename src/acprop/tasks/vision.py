@@ -11,23 +11,20 @@ from acprop.checks import UserError
 from acprop.tasks import nets
 from acprop.tasks.feed import Feed, feed
 from acprop.tasks.learner import Learner, Pair, second_moment
-from acprop.tasks.settings import check_clip_norm, check_counts, check_flags, read
-from acprop.tasks.task import Metrics, OptimizerFactory, Target, stream
+from acprop.tasks.settings import StepSettings, read
+from acprop.tasks.task import Metrics, OptimizerFactory, random_stream, weights_of
 
 EVALUATION_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
-class VisionSettings:
+class VisionSettings(StepSettings):
     """What decides the numbers of a run, besides seed and optimizer.
 
     n_train, n_test: None is all there are; otherwise so many of them.
     n_validation: held out of the training set, for selection.
     size: side to which images are resized; None leaves them, and cuts pictures in
         folders to 224.
-    accumulate: into how many pieces a rank cuts its part of the batch.
-    clip_norm: the largest norm a gradient may have; None leaves it.
-    second_moment: also record the mean of the optimizer's second-moment buffer.
     """
 
     dataset: str
@@ -41,22 +38,7 @@ class VisionSettings:
     n_test: int | None = None
     size: int | None = None
     augment: bool = True
-    accumulate: int = 1
-    clip_norm: float | None = None
     channels_last: bool = False
-    autocast: bool = False
-    compile: bool = False
-    second_moment: bool = False
-
-    def __post_init__(self) -> None:
-        check_counts(self, _COUNTS, optional=_OPTIONAL)
-        check_flags(self, _FLAGS)
-        check_clip_norm(self.clip_norm)
-
-
-_COUNTS = ("batch", "n_train", "n_validation", "n_test", "size", "accumulate")
-_OPTIONAL = ("n_train", "n_test", "size")
-_FLAGS = ("augment", "channels_last", "autocast", "compile", "second_moment")
 
 
 def settings(plain: dict[str, Any]) -> VisionSettings:
@@ -70,7 +52,6 @@ class VisionTask:
     def __init__(self, settings: VisionSettings, *, device: str = "cpu") -> None:
         self.settings, self.device = settings, device
         self.name = f"vision/{settings.dataset}-{settings.net}"
-        self.target = Target("val_accuracy", "max")
         self.feed = feed(
             settings.dataset,
             n_train=settings.n_train,
@@ -135,11 +116,11 @@ class VisionSession:
         s, step = self.settings, self.learner.n_steps
         epoch, place = divmod(step, self.steps_per_epoch)
         if place == 0 or not len(self.order):
-            order = torch.Generator().manual_seed(stream(self.seed, "order", epoch))
+            order = random_stream(self.seed, "order", epoch)
             self.order = torch.randperm(self.feed.n_train, generator=order)
         batch = self.order[place * s.batch : (place + 1) * s.batch]
         # Drawn for the whole batch, so that a rank sees the numbers of its slice.
-        draw = torch.Generator().manual_seed(stream(self.seed, "crop", step))
+        draw = random_stream(self.seed, "crop", step)
         x, y = self.feed.training(
             batch, draw if s.augment else None, n=s.batch, part=self.learner.share
         )
@@ -163,21 +144,23 @@ class VisionSession:
         }
         self.learner.agree_on_buffers()
         for part in ("val", "test"):
-            loss, accuracy = self._judge(part)
+            loss, accuracy = self._evaluated(part)
             out |= {f"{part}_loss": loss, f"{part}_accuracy": accuracy}
         if self.settings.second_moment:
             out["second_moment"] = second_moment(self.optimizer)
         return out
 
-    def _judge(self, part: str) -> tuple[float, float]:
+    def _evaluated(self, part: str) -> tuple[float, float]:
         n, size = self.feed.n_evaluation[part], EVALUATION_BATCH
 
         def batch(i: int) -> Pair:
             x, y = self.feed.evaluation_rows(part, slice(i * size, (i + 1) * size))
             return self._prepared(x), y.to(self.device)
 
-        sums = self.learner.judge(-(-n // size), batch, _judgement, n_sums=2) / n
-        return float(sums[0]), float(sums[1])
+        loss, right = self.learner.sum_over_batches(
+            -(-n // size), batch, _evaluation_sums, n_sums=2
+        )
+        return float(loss / n), float(right / n)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything; data order and crops follow from the seed and the step."""
@@ -198,7 +181,7 @@ def _measure(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return loss, torch.tensor(seen, dtype=torch.float64)
 
 
-def _judgement(logits: Tensor, y: Tensor) -> Tensor:
+def _evaluation_sums(logits: Tensor, y: Tensor) -> Tensor:
     loss = cross_entropy(logits, y, reduction="sum")
     right = (logits.argmax(1) == y).sum()
     return torch.tensor([float(loss), float(right)], dtype=torch.float64)
@@ -207,8 +190,7 @@ def _judgement(logits: Tensor, y: Tensor) -> Tensor:
 def _network(settings: VisionSettings, feed: Feed, seed: int) -> nn.Module:
     channels, height, width = feed.shape
     side = settings.size
-    with torch.random.fork_rng(devices=[]):  # pyright: ignore
-        torch.manual_seed(stream(seed, "weights"))  # pyright: ignore
+    with weights_of(seed):
         return nets.build(
             settings.net,
             n_classes=feed.n_classes,

@@ -168,23 +168,30 @@ assert [o.status for o in outcomes] == ["done"] * len(outcomes), outcomes
 """
 
 
-def driver(start, specs, root, address, **environment):
+def driver(start, specs, root, address):
     plain = [spec.plain() for spec in specs]
     words = json.dumps([plain, str(root), address])
-    env = {**os.environ, **environment}
-    return start([sys.executable, "-c", DRIVER, words], stderr=subprocess.PIPE, env=env)
+    return start([sys.executable, "-c", DRIVER, words], stderr=subprocess.PIPE)
 
 
 @pytest.mark.slow
 def test_a_driver_that_is_killed_takes_its_own_cluster_along(tmp_path, start, until):
     """Ray's agents alone would wait a minute for a server that is gone."""
-
-    mark = f"ACPROP_TEST={tmp_path}"
-    first = driver(start, [LONG], tmp_path, "local", ACPROP_TEST=str(tmp_path))
+    first = driver(start, [LONG], tmp_path, "local")
     until((Store(tmp_path).folder(LONG).path / "checkpoint.pt").exists)
-    assert len(list(agents(mark.encode()))) == 2
+    mark = mark_of(first.pid)
+    assert len(list(agents(mark))) == 2
     first.kill()
-    until(lambda: not list(agents(mark.encode())))
+    until(lambda: not list(agents(mark)))
+
+
+def mark_of(driver):
+    """What its watcher looks for: the last word of the child that runs agents.py."""
+    children = subprocess.check_output(
+        ["ps", "-ww", "--ppid", str(driver), "-o", "args="]
+    )
+    (watcher,) = [line for line in children.splitlines() if b"agents.py" in line]
+    return watcher.split()[-1]
 
 
 # Ray tries for 20 seconds with a token that is wrong; without one it does not begin.

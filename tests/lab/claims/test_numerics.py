@@ -1,17 +1,12 @@
-"""The paper's numerical statements: every verdict, and every formula once more.
-
-Expected verdicts are written down here, so that a change of mind is a change of a file.
-"""
+"""The paper's numerical statements: every formula once more, and each can fail."""
 
 import math
-import re
 from itertools import product
 
 import mpmath
 import numpy as np
 import pytest
 
-from acprop import records
 from acprop.lab import absolute, gaussian, harmonic, stochastic
 from acprop.lab.claims import (
     numerics,
@@ -19,67 +14,10 @@ from acprop.lab.claims import (
     numerics_centering,
     numerics_constants,
     numerics_stochastic,
+    verify,
 )
-from acprop.lab.claims.numerics import CLAIMS
 from acprop.reference import Hyper, State, step
 from acprop.rule import ACPROP_PAPER, PAPER
-
-HOLDS = {
-    "absolute-large-initial-steps",
-    "absolute-no-extreme-step",
-    "absolute-steps-decrease",
-    "bound-increases",
-    "centering-converges-faster",
-    "centering-factor",
-    "harmonic-at-one-half",
-    "harmonic-error",
-    "late-phase",
-    "linear-step-size",
-    "second-moment-of-a-change",
-    "stochastic-acprop-converges",
-    "stochastic-adam-fails",
-    "stochastic-drift-to-convergence",
-    "stochastic-second-moment",
-    "uncentered-moment",
-}
-FAILS = {
-    "beta2-of-one",
-    "harmonic-relative-error",
-    "late-phase-close-to-zero",
-    "never-if-not-piecewise-linear",
-    "zero-second-moment",
-}
-UNDECIDED = {"tighter-bound-on-risk"}
-BY_NAME = {claim.name: claim for claim in CLAIMS}
-EXPECTED = {
-    **dict.fromkeys(BY_NAME, "holds"),
-    **dict.fromkeys(FAILS, "fails"),
-    **dict.fromkeys(UNDECIDED, "undecided"),
-}
-
-
-def test_names_are_unique_and_in_kebab_case():
-    assert len(BY_NAME) == len(CLAIMS)
-    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) for name in BY_NAME)
-
-
-def test_every_claim_of_the_paper_has_an_expected_verdict():
-    assert {c.name for c in CLAIMS if c.owner == "paper"} == HOLDS | FAILS | UNDECIDED
-
-
-def test_what_fails_is_corrected_at_the_same_place():
-    for name in FAILS:
-        ours = BY_NAME[f"{name}-corrected"]
-        assert ours.owner == "ours"
-        assert BY_NAME[name].place.startswith(ours.place)
-
-
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.name)
-def test_the_verdict_is_the_expected_one(claim):
-    found = claim.verify()
-    assert found.verdict == EXPECTED[claim.name]
-    assert re.search(r"\d", found.evidence)
-    assert records.from_json(records.to_json(found)).claim == claim.name
 
 
 def second_moment(gradients, beta1, beta2):
@@ -147,9 +85,9 @@ def direction(beta2, eps):
     return float(d)
 
 
-def tribonacci():
-    """P = 3, δ = 1: z³ = z² + z + 1."""
-    return max(root.real for root in np.roots([1, -1, -1, -1]))
+def expression(eta, n):
+    """ζ(η) + n^(1-η)/(1-η) + ½·n^-η."""
+    return float(mpmath.zeta(eta)) + n ** (1 - eta) / (1 - eta) + 0.5 * n**-eta
 
 
 PROBLEM = stochastic.Stochastic(4, 1.0)
@@ -181,10 +119,6 @@ FORMULAS = {
             stochastic.last_iterate_bound(PROBLEM, a, 50, eps=0.5, beta1=0.9)
             for a in (0.01, 5.0)
         ),
-    ),
-    "stochastic-hover": (
-        (1 / (tribonacci() - 1),),
-        (stochastic.hover(stochastic.Stochastic(3, 1.0)),),
     ),
     "absolute-longest-step": (
         (100 - 100 * 0.99**0.5, 10.0),
@@ -220,11 +154,11 @@ FORMULAS = {
     ),
     "harmonic-expansion": (
         (SUM,),
-        (harmonic.expression(0.6, 1000) - harmonic.expression_error(0.6, 1000),),
+        (expression(0.6, 1000) - harmonic.expression_error(0.6, 1000),),
     ),
     "harmonic-relative": (
         (0.25 / 12 / 1e14,),
-        (harmonic.expression_error(0.5, 1e7) / harmonic.expression(0.5, 1e7),),
+        (harmonic.expression_error(0.5, 1e7) / expression(0.5, 1e7),),
     ),
 }
 TOLERANCE = {"stochastic-second-moment": 1e-5, "harmonic-relative": 1e-3}
@@ -239,14 +173,14 @@ def test_a_formula_of_the_maths_page_is_what_the_code_computes(name):
 def test_the_leading_error_has_the_sign_of_the_page():
     """The sum lies below the expression: by hand for η = ½, N = 100."""
     plain = math.fsum(k**-0.5 for k in range(1, 101))
-    gap = harmonic.expression(0.5, 100) - plain
+    gap = expression(0.5, 100) - plain
     assert gap == pytest.approx(0.5 / 12 * 100**-1.5, rel=1e-3)
 
 
 @pytest.mark.parametrize(("eta", "T"), list(product([0.5, 0.75, 0.999], [1, 2, 1000])))
 def test_dropping_zeta_from_the_proof_of_theorem_4_1_is_allowed(eta, T):
     """ζ(η) + ½T^-η < 0, so Σ t^-η ≤ T^(1-η)/(1-η) without the other two terms."""
-    assert harmonic.zeta(eta) + 0.5 * T**-eta < 0
+    assert float(mpmath.zeta(eta)) + 0.5 * T**-eta < 0
     assert harmonic.sums(eta, (T,))[0] <= T ** (1 - eta) / (1 - eta)
 
 
@@ -267,7 +201,7 @@ def test_the_last_iterate_would_not_converge_with_a_constant_learning_rate(monke
     module = numerics_stochastic
     trial = module.Trial
     monkeypatch.setattr(module, "Trial", lambda *a, **k: trial(*a, **k, eta=0.0))
-    assert BY_NAME["stochastic-last-iterate"].verify().verdict == "fails"
+    assert verify("stochastic-last-iterate").verdict == "fails"
 
 
 def test_a_clipping_that_keeps_the_drift_would_close_the_gap(monkeypatch):
@@ -275,14 +209,14 @@ def test_a_clipping_that_keeps_the_drift_would_close_the_gap(monkeypatch):
     module = numerics_stochastic
     move = module.expected_move
     monkeypatch.setattr(module, "expected_move", lambda *a, **_: move(*a))
-    assert BY_NAME["stochastic-drift-is-not-enough"].verify().verdict == "fails"
+    assert verify("stochastic-drift-is-not-enough").verdict == "fails"
 
 
 def test_a_drift_of_the_wrong_sign_would_be_seen(monkeypatch):
     module = numerics_stochastic
     move = module.expected_move
     monkeypatch.setattr(module, "expected_move", lambda *a, **k: -move(*a, **k))
-    assert BY_NAME["stochastic-drift-to-convergence"].verify().verdict == "fails"
+    assert verify("stochastic-drift-to-convergence").verdict == "fails"
 
 
 def test_without_centering_there_would_be_no_other_case(monkeypatch):
@@ -291,20 +225,20 @@ def test_without_centering_there_would_be_no_other_case(monkeypatch):
     monkeypatch.setattr(numerics, "method", lambda _: plain)
     run = numerics.descend
     monkeypatch.setattr(numerics, "descend", lambda _, **kw: run("adashift", **kw))
-    assert BY_NAME["zero-second-moment"].verify().verdict == "holds"
+    assert verify("zero-second-moment").verdict == "holds"
     run = numerics_absolute.descend
     monkeypatch.setattr(
         numerics_absolute, "descend", lambda _, **kw: run("adashift", **kw)
     )
-    assert BY_NAME["never-if-not-piecewise-linear"].verify().verdict == "holds"
-    corrected = BY_NAME["never-if-not-piecewise-linear-corrected"].verify()
+    assert verify("never-if-not-piecewise-linear").verdict == "holds"
+    corrected = verify("never-if-not-piecewise-linear-corrected")
     assert corrected.verdict == "fails"
 
 
 def test_a_synchronous_method_would_not_leap_at_its_first_step(monkeypatch):
     plain = numerics.method("adam")
     monkeypatch.setattr(numerics, "method", lambda _: plain)
-    assert BY_NAME["first-step-leaps"].verify().verdict == "fails"
+    assert verify("first-step-leaps").verdict == "fails"
 
 
 @pytest.fixture
@@ -318,28 +252,28 @@ def late(monkeypatch):
 
 @pytest.mark.usefixtures("late")
 def test_lower_bounds_far_apart_would_fail_the_late_phase():
-    assert BY_NAME["late-phase"].verify().verdict == "fails"
+    assert verify("late-phase").verdict == "fails"
 
 
 def test_lower_bounds_near_zero_would_be_close_to_it(monkeypatch):
     monkeypatch.setattr(numerics_constants, "late_least", lambda: {"v": 0.0, "s": 0.0})
-    assert BY_NAME["late-phase-close-to-zero"].verify().verdict == "holds"
+    assert verify("late-phase-close-to-zero").verdict == "holds"
 
 
 def test_where_noise_prevails_the_centered_bound_would_not_be_smaller(monkeypatch):
     """Early, |μ| ≫ σ; with μ = σ/10 centering makes the noise term larger."""
     monkeypatch.setattr(numerics_centering, "EARLY", gaussian.Gaussian(0.1, 1.0))
-    assert BY_NAME["centering-converges-faster"].verify().verdict == "fails"
-    corrected = BY_NAME["centering-is-a-larger-learning-rate"].verify()
+    assert verify("centering-converges-faster").verdict == "fails"
+    corrected = verify("centering-is-a-larger-learning-rate")
     assert corrected.verdict == "fails"
 
 
 def test_a_bound_that_falls_with_c_u_would_be_seen(monkeypatch):
     bound = numerics_centering.theorem_41_corrected
     monkeypatch.setattr(
-        numerics_centering, "theorem_41_corrected", lambda c, **kw: -bound(c, **kw)
+        numerics_centering, "theorem_41_corrected", lambda c, h: -bound(c, h)
     )
-    assert BY_NAME["bound-increases"].verify().verdict == "fails"
+    assert verify("bound-increases").verdict == "fails"
 
 
 def test_a_bound_that_is_tighter_in_every_reading_would_be_seen(monkeypatch):
@@ -353,4 +287,4 @@ def test_a_bound_that_is_tighter_in_every_reading_would_be_seen(monkeypatch):
         return numerics_centering.replace(found, C_l=1 / found.C_l)
 
     monkeypatch.setattr(numerics_centering, "natural_constants", turned)
-    assert BY_NAME["tighter-bound-on-risk"].verify().verdict == "holds"
+    assert verify("tighter-bound-on-risk").verdict == "holds"

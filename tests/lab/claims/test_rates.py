@@ -1,4 +1,4 @@
-"""The claims of Section 4 and Appendix B: their verdicts, and that they can change."""
+"""The claims of Section 4 and Appendix B: their verdicts can change."""
 
 import math
 
@@ -8,61 +8,6 @@ import pytest
 from acprop.lab import bounds
 from acprop.lab.claims import momentum, oracle, preconditioner, rates, theorem41
 from acprop.lab.claims.claim import Finding
-from acprop.lab.rates import TWINS, Rates, Slope
-
-VERDICTS = {
-    "async-step-is-unbiased": "holds",
-    "sync-step-is-biased": "holds",
-    "natural-lower-constant": "holds",
-    "natural-lower-constant-sharp": "holds",
-    "natural-upper-constant": "holds",
-    "centering-gain-is-capped": "holds",
-    "theorem-4.1-as-printed": "fails",
-    "theorem-4.1-corrected": "holds",
-    "theorem-4.1-for-every-run": "fails",
-    "theorem-4.1-condition-is-needed": "holds",
-    "theorem-4.1-condition-excludes-the-experiments": "holds",
-    "theorem-4.1-delta-to-the-minus-four": "holds",
-    "ceiling-takes-the-logarithm": "holds",
-    "harmonic-sum-bound": "holds",
-    "theorem-4.2-reach": "undecided",
-    "sync-stalls-on-skewed-noise": "holds",
-    "momentum-theorem-as-printed": "fails",
-    "momentum-theorem-corrected": "holds",
-    "momentum-theorem-needs-no-asynchrony": "holds",
-    "momentum-theorem-is-slower-than-root-t": "holds",
-    "momentum-root-t": "holds",
-    "momentum-lemma": "holds",
-    "momentum-sum-bound": "holds",
-    "momentum-norm-bound": "holds",
-    "momentum-last-term-cancels": "holds",
-}
-# Some seconds each.
-MEASURED = {"async-rate": "holds", "async-rate-beats-sync": "undecided"}
-BY_NAME = {claim.name: claim for claim in rates.CLAIMS}
-
-
-@pytest.mark.parametrize("name", VERDICTS)
-def test_a_claim_has_its_verdict_and_its_evidence(name):
-    verdict = BY_NAME[name].verify()
-    assert verdict.verdict == VERDICTS[name]
-    assert any(ch.isdigit() for ch in verdict.evidence)
-    assert verdict.numbers
-
-
-@pytest.mark.parametrize("name", MEASURED)
-def test_a_measured_rate_has_its_verdict(name):
-    assert BY_NAME[name].verify().verdict == MEASURED[name]
-
-
-def test_every_claim_has_a_name_of_its_own_and_a_verdict_here():
-    assert len(BY_NAME) == len(rates.CLAIMS)
-    assert BY_NAME.keys() == VERDICTS.keys() | MEASURED.keys()
-
-
-def test_none_of_ours_fails():
-    ours = [claim.name for claim in rates.CLAIMS if claim.owner == "ours"]
-    assert {VERDICTS[name] for name in ours} == {"holds"}
 
 
 def test_with_one_over_alpha0_the_printed_theorem_would_hold(monkeypatch):
@@ -71,12 +16,12 @@ def test_with_one_over_alpha0_the_printed_theorem_would_hold(monkeypatch):
 
 
 def test_with_the_printed_right_side_the_corrected_theorem_would_fail(monkeypatch):
-    monkeypatch.setattr(bounds, "theorem_41_corrected", bounds.theorem_41_printed)
+    monkeypatch.setattr(theorem41, "theorem_41_corrected", bounds.theorem_41_printed)
     assert theorem41.corrected().verdict == "fails"
 
 
 def test_with_the_printed_right_side_the_corrected_momentum_would_fail(monkeypatch):
-    monkeypatch.setattr(bounds, "momentum_corrected", bounds.momentum_printed)
+    monkeypatch.setattr(momentum, "momentum_corrected", bounds.momentum_printed)
     assert momentum.corrected().verdict == "fails"
 
 
@@ -90,7 +35,7 @@ def test_each_step_of_the_momentum_theorem_would_be_seen_to_hold(monkeypatch):
     monkeypatch.setattr(bounds, "momentum_printed", bounds.momentum_corrected)
     assert momentum.as_printed().verdict == "fails"
     for name in ("sum_step", "norm_step", "young_step"):
-        monkeypatch.setattr(momentum, name, lambda: Finding("holds", "", {}))
+        monkeypatch.setattr(momentum, name, lambda: (1.0, 1.0))
     assert momentum.as_printed().verdict == "holds"
 
 
@@ -123,7 +68,7 @@ def test_a_bound_with_a_logarithm_would_not_be_the_rate(monkeypatch):
     monkeypatch.setattr(
         rates,
         "theorem_41_corrected",
-        lambda c, T, **kw: bound(c, T=T, **kw) * math.log(T),
+        lambda c, h: bound(c, h) * math.log(h.steps),
     )
     assert rates.async_rate().verdict == "fails"
 
@@ -139,11 +84,11 @@ def test_a_factor_log_t_would_be_seen(monkeypatch, gap, verdict):
     """Slopes made up: all synchronous ones flatter by the gap."""
     wiggle = (-0.01, 0.0, 0.01)
     late = {"rmsprop", "rmsprop-centered"}
-    made_up = tuple(
-        Slope(p, o, (), tuple(-0.5 + gap * (o in late) * (1 + w) + w for w in wiggle))
-        for p in rates.SYMMETRIC
-        for pair in TWINS
-        for o in pair
-    )
-    monkeypatch.setattr(rates, "_measured", lambda: Rates((), made_up))
+
+    def made_up(_, optimizer):
+        return np.array(
+            [-0.5 + gap * (optimizer in late) * (1 + w) + w for w in wiggle]
+        )
+
+    monkeypatch.setattr(rates, "_slopes", made_up)
     assert rates.async_beats_sync().verdict == verdict

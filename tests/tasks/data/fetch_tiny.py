@@ -9,8 +9,7 @@ from acprop.tasks.data.fetching import fetch
 from acprop.tasks.data.progress import DownloadBar
 
 
-def say(bar, what, total=None):
-    del bar, total
+def say(_, what):
     sys.stdout.write(what + "\n")
     sys.stdout.flush()
 

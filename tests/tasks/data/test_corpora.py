@@ -4,8 +4,10 @@ import hashlib
 
 import pytest
 
-from acprop.tasks.data import DataError, corpus_names, load, load_corpus, sets
-from acprop.tasks.data.store import install, workshop
+from acprop.tasks.data import DataError, sets
+from acprop.tasks.data.corpora import corpus_names, load_corpus
+from acprop.tasks.data.images import load
+from acprop.tasks.data.store import install, staging_folder
 
 from .bitext.packed import harvested
 
@@ -27,7 +29,7 @@ def words(monkeypatch, cache):
         for part, pairs in PARTS.items()
     ]
     about = {"route": "folder", "origin": "here"}
-    with workshop(data) as work:
+    with staging_folder(data) as work:
         return install(data, contents, work, about=lambda: about)
 
 

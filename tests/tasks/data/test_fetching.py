@@ -139,7 +139,7 @@ def test_a_dead_proxy_is_named(monkeypatch):
 
 @pytest.mark.usefixtures("served", "no_tools")
 def test_a_server_that_says_no_is_quoted():
-    assert "the server said 404" in refusal()
+    assert "the server answered 404" in refusal()
 
 
 def test_a_package_manager_that_fails_is_quoted(tmp_path, monkeypatch):

@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from acprop.tasks.data import DataError, fetch, load, sets
+from acprop.tasks.data import DataError, fetch, sets
 from acprop.tasks.data.dataset import File
-from acprop.tasks.data.images import moments
-from acprop.tasks.data.sets import CIFAR100, MNIST
+from acprop.tasks.data.images import load, moments
+from acprop.tasks.data.sets import describe
 
 from .tiny import BYTES, IMAGES, LABELS, OFFICIAL, sha256
+
+CIFAR100, MNIST = describe("cifar100"), describe("mnist")
 
 
 def give(monkeypatch, folder, data, content):

@@ -7,18 +7,16 @@ import pytest
 import torch
 from PIL import Image
 
-from acprop.tasks.data import (
-    DataError,
+from acprop.tasks.data import DataError, fetch, is_present, source_of, verify
+from acprop.tasks.data.folders import listing
+from acprop.tasks.data.images import load_folders
+from acprop.tasks.data.pictures import (
+    Boxes,
     ImageFolder,
     draw_boxes,
-    fetch,
-    is_present,
-    load_folders,
-    source_of,
-    verify,
+    middle,
+    random_box,
 )
-from acprop.tasks.data.folders import listing
-from acprop.tasks.data.pictures import Boxes, middle, random_box
 
 CLASSES = ("n01440764", "n01443537")
 

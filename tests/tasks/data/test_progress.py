@@ -16,17 +16,9 @@ def test_a_terminal_sees_what_is_done_and_how_far(terminal):
     assert "0.5/2.0 MB" in terminal.getvalue()
 
 
-def test_packages_are_counted_and_are_no_bytes(terminal):
-    with DownloadBar("fetch") as bar:
-        bar.count("words: apt", 1, 2)
-    assert "words: apt" in terminal.getvalue()
-    assert "1/2" in terminal.getvalue()
-    assert "1/2 bytes" not in terminal.getvalue()
-
-
 def test_a_new_piece_of_work_has_no_length_yet():
     with DownloadBar("fetch") as bar:
-        bar.count("words: apt", 1, 2)
+        bar.total = 2
         bar.begin("words: reading")
         assert bar.total is None
 

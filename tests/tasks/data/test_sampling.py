@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from acprop.tasks.data import hold_out, share, split
 from acprop.tasks.data.images import Images
+from acprop.tasks.data.sampling import hold_out, share, split
 
 
 def made(n=100, n_test=20, n_classes=4):

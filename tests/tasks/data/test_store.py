@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from acprop.tasks.data import (
     source_of,
     verify,
 )
-from acprop.tasks.data.store import cache_folder, locked, workshop
+from acprop.tasks.data.store import cache_folder, locked, staging_folder
 
 from .tiny import PACK, fake_npm, hidden
 
@@ -110,9 +111,13 @@ def test_if_the_first_of_two_is_killed_the_second_fetches(cache, tools):
 
 
 def test_who_fetches_a_set_leaves_the_work_on_another_of_a_longer_name_alone(tmp_path):
-    short, long = describe("nmt-de-en"), describe("nmt-de-en-60")
+    short = describe("nmt-de-en")
+    long = replace(short, name="nmt-de-en-more")
     (tmp_path / ".nmt-de-en-killed").mkdir()
-    with workshop(long, tmp_path) as work, locked(short, tmp_path, lambda: None):
+    with (
+        staging_folder(long, tmp_path) as work,
+        locked(short, tmp_path, lambda: None),
+    ):
         assert work.exists()
         assert hidden(tmp_path) == [work.name]
 

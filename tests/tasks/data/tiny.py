@@ -94,9 +94,7 @@ def tiny(address="http://127.0.0.1:9/"):
             "tiny@1.0.0",
             Archive("tiny-1.0.0.tgz", "pictures", "package", sha256(NPM)),
         ),
-        layouts=("tiny", "cifar-10-batches-bin", "."),
-        mean=None,
-        std=None,
+        layouts=("cifar-10-batches-bin",),
     )
 
 

@@ -16,6 +16,14 @@ class Finding:
     evidence: str
     numbers: dict[str, Any] = field(default_factory=dict[str, Any])
 
+    @classmethod
+    def of(cls, ok: object, evidence: str, numbers: dict[str, Any]) -> "Finding":
+        """The claim holds if `ok` is true, and fails otherwise."""
+        return cls("holds" if ok else "fails", evidence, numbers)
+
+
+Check = Callable[[], Finding]
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -29,7 +37,7 @@ class Claim:
     kind: Kind
     place: str
     statement: str
-    check: Callable[[], Finding]
+    check: Check
 
     def verify(self) -> Verdict:
         """Run the check."""
@@ -46,3 +54,28 @@ class Claim:
             numbers=found.numbers,
             wall_seconds=time.perf_counter() - start,
         )
+
+
+REGISTERED: list[Claim] = []
+
+
+def claim(
+    name: str,
+    owner: Literal["paper", "ours"],
+    kind: Kind,
+    place: str,
+    statement: str | None = None,
+) -> Callable[[Check], Check]:
+    """Register the function below, which decides the claim.
+
+    The first paragraph of its docstring is the statement, unless one is given here;
+    what follows says how it is decided.
+    """
+
+    def register(check: Check) -> Check:
+        text = statement or (check.__doc__ or "").split("\n\n")[0]
+        words = " ".join(text.split())
+        REGISTERED.append(Claim(name, owner, kind, place, words, check))
+        return check
+
+    return register

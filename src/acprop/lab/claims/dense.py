@@ -1,21 +1,22 @@
 """Section 3.1 and appendix A.1: Reddi's problem, synchronous against asynchronous."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from acprop.lab.boundaries import boundary
-from acprop.lab.claims.claim import Claim, Finding
+from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.claims.grids import (
     PERIODS,
-    SOME_BETA1,
     WIDE_BETA,
+    WIDE_BETA1,
     WIDE_PERIODS,
+    drifts,
+    wrong_delays,
 )
 from acprop.lab.drift import drift
 from acprop.lab.limits import log_centered
-from acprop.lab.methods import METHODS, Method
+from acprop.lab.methods import METHODS
 from acprop.lab.problems import dense
 from acprop.rule import ACPROP_PAPER, ADASHIFT, PAPER, Rule
 
@@ -23,14 +24,10 @@ SYNC = ("adam", "rmsprop", "adabelief")
 ASYNC = ("acprop-paper", "adashift")
 
 
-def lowest_drift(name: str, *, eps: float) -> tuple[float, int]:
+def lowest_drift(name: str) -> tuple[float, int]:
     """The smallest drift over the wide grid, and how many cells that has."""
-    drifts = [
-        drift(dense(P), METHODS[name], PAPER, beta1=b, beta2=WIDE_BETA, eps=eps)
-        for P in WIDE_PERIODS
-        for b in SOME_BETA1
-    ]
-    return float(np.min(drifts)), int(np.size(drifts))
+    found = drifts("dense", name, WIDE_PERIODS, WIDE_BETA1, WIDE_BETA)
+    return float(np.min(found)), found.size
 
 
 def every_beta2_has_a_period_that_breaks_it(names: Sequence[str]) -> Finding:
@@ -55,7 +52,26 @@ def every_beta2_has_a_period_that_breaks_it(names: Sequence[str]) -> Finding:
     )
 
 
+@claim("lemma-3.1", "paper", "central", "Lemma 3.1")
+def lemma_31() -> Finding:
+    """for every β2 there is a P at which Adam and RMSProp fail on problem 1"""
+    return every_beta2_has_a_period_that_breaks_it(("adam", "rmsprop"))
+
+
+@claim(
+    "lemma-3.1-adabelief",
+    "paper",
+    "central",
+    "Lemma 3.1 and Fig. 1, which names AdaBelief among the sync-optimizers",
+)
+def lemma_31_adabelief() -> Finding:
+    """for every β2 there is a P at which AdaBelief fails on problem 1"""
+    return every_beta2_has_a_period_that_breaks_it(("adabelief",))
+
+
+@claim("lemma-3.2", "paper", "central", "Lemma 3.2")
 def rmsprop_has_a_threshold() -> Finding:
+    """for every P there is a threshold of β2 above which RMSProp converges"""
     found = boundary(
         "dense", METHODS["rmsprop"], beta1=0.9, periods=PERIODS["dense"], eps=0.0
     )
@@ -63,8 +79,8 @@ def rmsprop_has_a_threshold() -> Finding:
     above = all(c.lowest == "diverges" for c in single)
     ok = above and len(single) == len(found.crossings)
     last = found.crossings[-1]
-    return Finding(
-        "holds" if ok else "fails",
+    return Finding.of(
+        ok,
         f"exactly one β2* for each P from 3 to 42, convergence above it: "
         f"{found.crossings[0].beta2[0]:.10f} at P = 3, "
         f"{last.beta2[0]:.10f} at P = {last.period}",
@@ -72,7 +88,9 @@ def rmsprop_has_a_threshold() -> Finding:
     )
 
 
+@claim("lemma-3.2-adam", "paper", "central", "Section 3.1, after Lemma 3.2")
 def adam_converges_for_large_beta2() -> Finding:
+    """for each P there are β2 large enough, “beyond which Adam can converge”"""
     found = boundary(
         "dense", METHODS["adam"], beta1=0.9, periods=PERIODS["dense"][::3], eps=0.0
     )
@@ -82,8 +100,8 @@ def adam_converges_for_large_beta2() -> Finding:
     ]
     last = {c.period: max(c.beta2, default=0.0) for c in found.crossings}
     top = max(last)
-    return Finding(
-        "holds" if all(right) else "fails",
+    return Finding.of(
+        all(right),
         f"at β1 = 0.9, for {sum(right)} of {len(right)} P from 3 to {top}, Adam drifts "
         f"rightly for every β2 above a threshold, {last[3]:.4f} at P = 3 and "
         f"{last[top]:.4f} at P = {top}",
@@ -91,65 +109,70 @@ def adam_converges_for_large_beta2() -> Finding:
     )
 
 
+@claim("lemma-3.3", "paper", "central", "Lemma 3.3, in the limit")
 def async_drifts_right() -> Finding:
-    low = {name: lowest_drift(name, eps=0.0) for name in ASYNC}
+    """ACProp and AdaShift (n = 1) converge on problem 1 for all β1, β2, P"""
+    low = {name: lowest_drift(name) for name in ASYNC}
     ok = all(value > 0 for value, _ in low.values())
     n = sum(cells for _, cells in low.values())
-    return Finding(
-        "holds" if ok else "fails",
+    return Finding.of(
+        ok,
         f"the exact drift is positive in all {n} cells (P to 1000, β1 from 0.001 to "
         f"0.999, β2 to 0.99999), smallest {min(v for v, _ in low.values()):.1e}",
         {name: value for name, (value, _) in low.items()},
     )
 
 
+@claim("lemma-3.3-minimum", "paper", "proof step", "Appendix A.1")
 def s_is_smallest_before_the_spike() -> Finding:
+    """s is smallest just before the large gradient"""
     worst = -np.inf
     for P in WIDE_PERIODS:
-        for beta1 in SOME_BETA1:
-            log_s = log_centered(dense(P), beta1, WIDE_BETA)
-            worst = max(worst, float(np.max(log_s[0] - np.min(log_s, axis=0))))
+        log_s = log_centered(dense(P), WIDE_BETA1, WIDE_BETA)
+        worst = max(worst, float(np.max(log_s[0] - np.min(log_s, axis=0))))
     # Where s hardly changes within a period, rounding decides which is smallest.
-    return Finding(
-        "holds" if worst < 1e-11 else "fails",
+    return Finding.of(
+        worst < 1e-11,
         f"log s_kP exceeds the smallest log s of its period by at most {worst:.0e} "
-        f"over {len(WIDE_PERIODS) * len(SOME_BETA1) * len(WIDE_BETA)} cells",
+        f"over {len(WIDE_PERIODS) * WIDE_BETA1.size * len(WIDE_BETA)} cells",
         {"largest excess": worst},
     )
 
 
-def _drifts_by_delay(rule: Rule) -> dict[int, float]:
-    """The drift for every delay n from 1 to 30 at P = 10, both betas 0.5."""
-    return {
-        n: float(
-            drift(
-                dense(10),
-                Method("delayed", replace(rule, delay=n)),
-                PAPER,
-                beta1=0.5,
-                beta2=0.5,
-            )
-        )
-        for n in range(1, 31)
-    }
-
-
 def a_long_delay_breaks_it(name: str, rule: Rule) -> Finding:
-    signs = _drifts_by_delay(rule)
-    wrong = [n for n, value in signs.items() if value < 0]
-    return Finding(
-        "holds" if signs[1] > 0 and wrong else "fails",
+    wrong = wrong_delays("dense", 10, rule, 30)
+    return Finding.of(
+        wrong and 1 not in wrong,
         f"at P = 10, β1 = β2 = 0.5 {name} drifts rightly for n = 1 and wrongly for "
         f"n = {', '.join(map(str, wrong))}",
-        {str(n): value for n, value in signs.items()},
+        {"wrong delays": wrong},
     )
 
 
+@claim("adashift-long-delay", "paper", "central", "Section 3.1, Fig. 2")
+def adashift_long_delay() -> Finding:
+    """a larger delay n can make AdaShift diverge on problem 1"""
+    return a_long_delay_breaks_it("AdaShift", ADASHIFT)
+
+
+@claim("acprop-long-delay", "ours", "central", "Section 2.2, ACProp")
+def acprop_long_delay() -> Finding:
+    """“It's also possible to use a delay step larger than 1”: then ACProp loses Lemma
+    3.3 too
+    """
+    return a_long_delay_breaks_it("ACProp", ACPROP_PAPER)
+
+
+@claim("async-for-any-setting", "paper", "wording", "Section 1, contributions")
 def async_for_any_setting() -> Finding:
-    """The delay n is one of AdaShift's hyper-parameters."""
-    wrong = [n for n, value in _drifts_by_delay(ADASHIFT).items() if value < 0]
-    return Finding(
-        "fails" if wrong else "holds",
+    """“asynchronous optimizers (AdaShift, ACProp) converge for any valid
+    hyper-parameters” on problem 1
+
+    The delay n is one of AdaShift's hyper-parameters.
+    """
+    wrong = wrong_delays("dense", 10, ADASHIFT, 30)
+    return Finding.of(
+        not wrong,
         f"at P = 10, β1 = β2 = 0.5 AdaShift drifts to the wrong end for "
         f"{len(wrong)} of the delays from 1 to 30, n = 10 among them, as the caption "
         "of Fig. 1 says itself; for n = 1 and for ACProp see lemma-3.3"
@@ -159,125 +182,29 @@ def async_for_any_setting() -> Finding:
     )
 
 
+@claim("amsgrad-converges", "paper", "central", "Section 3.1, remark")
 def amsgrad_always_converges() -> Finding:
-    value, n = lowest_drift("amsgrad", eps=0.0)
-    return Finding(
-        "holds" if value > 0 else "fails",
+    """AMSGrad always converges on problem 1"""
+    value, n = lowest_drift("amsgrad")
+    return Finding.of(
+        value > 0,
         f"once the maximum stands still the drift is that of Σm = Σg = 1 > 0: "
         f"positive in all {n} cells",
         {"lowest drift": value},
     )
 
 
+@claim("rmsprop-threshold-scaling", "ours", "constant", "Lemma 3.2")
 def threshold_at_large_periods() -> Finding:
-    scaled = {
-        P: (
-            1
-            - boundary("dense", METHODS["rmsprop"], beta1=0.9, periods=[P], eps=0.0)
-            .crossings[0]
-            .beta2[-1]
-        )
-        * P**2
-        for P in (100, 1000, 10_000)
-    }
+    """RMSProp's threshold on problem 1 tends to 1 - 4/P²"""
+    scaled: dict[int, float] = {}
+    for P in (100, 1000, 10_000):
+        found = boundary("dense", METHODS["rmsprop"], beta1=0.9, periods=[P], eps=0.0)
+        scaled[P] = (1 - found.crossings[0].beta2[-1]) * P**2
     error = abs(scaled[10_000] - 4)
-    return Finding(
-        "holds" if error < 0.01 else "fails",
+    return Finding.of(
+        error < 0.01,
         f"(1 - β2*)·P² is {scaled[100]:.4f}, {scaled[1000]:.4f}, {scaled[10_000]:.4f} "
         "at P = 10², 10³, 10⁴",
         {str(P): value for P, value in scaled.items()},
     )
-
-
-CLAIMS = (
-    Claim(
-        "lemma-3.1",
-        "paper",
-        "central",
-        "Lemma 3.1",
-        "for every β2 there is a P at which Adam and RMSProp fail on problem 1",
-        lambda: every_beta2_has_a_period_that_breaks_it(("adam", "rmsprop")),
-    ),
-    Claim(
-        "lemma-3.1-adabelief",
-        "paper",
-        "central",
-        "Lemma 3.1 and Fig. 1, which names AdaBelief among the sync-optimizers",
-        "for every β2 there is a P at which AdaBelief fails on problem 1",
-        lambda: every_beta2_has_a_period_that_breaks_it(("adabelief",)),
-    ),
-    Claim(
-        "lemma-3.2",
-        "paper",
-        "central",
-        "Lemma 3.2",
-        "for every P there is a threshold of β2 above which RMSProp converges",
-        rmsprop_has_a_threshold,
-    ),
-    Claim(
-        "lemma-3.2-adam",
-        "paper",
-        "central",
-        "Section 3.1, after Lemma 3.2",
-        "for each P there are β2 large enough, “beyond which Adam can converge”",
-        adam_converges_for_large_beta2,
-    ),
-    Claim(
-        "lemma-3.3",
-        "paper",
-        "central",
-        "Lemma 3.3, in the limit",
-        "ACProp and AdaShift (n = 1) converge on problem 1 for all β1, β2, P",
-        async_drifts_right,
-    ),
-    Claim(
-        "lemma-3.3-minimum",
-        "paper",
-        "proof step",
-        "Appendix A.1",
-        "s is smallest just before the large gradient",
-        s_is_smallest_before_the_spike,
-    ),
-    Claim(
-        "adashift-long-delay",
-        "paper",
-        "central",
-        "Section 3.1, Fig. 2",
-        "a larger delay n can make AdaShift diverge on problem 1",
-        lambda: a_long_delay_breaks_it("AdaShift", ADASHIFT),
-    ),
-    Claim(
-        "acprop-long-delay",
-        "ours",
-        "central",
-        "Section 2.2, ACProp",
-        "“It's also possible to use a delay step larger than 1”: then ACProp loses "
-        "Lemma 3.3 too",
-        lambda: a_long_delay_breaks_it("ACProp", ACPROP_PAPER),
-    ),
-    Claim(
-        "async-for-any-setting",
-        "paper",
-        "wording",
-        "Section 1, contributions",
-        "“asynchronous optimizers (AdaShift, ACProp) converge for any valid "
-        "hyper-parameters” on problem 1",
-        async_for_any_setting,
-    ),
-    Claim(
-        "amsgrad-converges",
-        "paper",
-        "central",
-        "Section 3.1, remark",
-        "AMSGrad always converges on problem 1",
-        amsgrad_always_converges,
-    ),
-    Claim(
-        "rmsprop-threshold-scaling",
-        "ours",
-        "constant",
-        "Lemma 3.2",
-        "RMSProp's threshold on problem 1 tends to 1 - 4/P²",
-        threshold_at_large_periods,
-    ),
-)

@@ -5,10 +5,9 @@ from functools import cache
 
 import numpy as np
 
-from acprop.lab.claims.claim import Claim, Finding
+from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.claims.dense import ASYNC, SYNC
-from acprop.lab.claims.grids import EPS, PERIODS, protocol
-from acprop.lab.drift import drift
+from acprop.lab.claims.grids import EPS, PERIODS, drifts, protocol
 from acprop.lab.methods import METHODS
 from acprop.lab.problems import dense
 from acprop.lab.regions import regions, share, surprises
@@ -26,35 +25,27 @@ _NONE = max(THRESHOLD_PERIODS) + 1
 @cache
 def first_wrong(name: str, beta1: float) -> tuple[np.ndarray, int]:
     """P* for each β2, and how many larger P drift rightly all the same."""
-    wrong = np.array(
-        [
-            drift(
-                dense(P),
-                METHODS[name],
-                PAPER,
-                beta1=beta1,
-                beta2=THRESHOLD_BETA2,
-                eps=0.0,
-            )
-            < 0
-            for P in THRESHOLD_PERIODS
-        ]
-    )
+    wrong = drifts("dense", name, THRESHOLD_PERIODS, beta1, THRESHOLD_BETA2) < 0
     first = np.where(wrong.any(axis=0), np.argmax(wrong, axis=0) + 3, _NONE)
     beyond = np.array(THRESHOLD_PERIODS)[:, None] >= first
     return first, int(np.sum(beyond & ~wrong))
 
 
+@claim("fig-1-threshold", "paper", "central", "Fig. 1, caption")
 def sync_diverges_beyond_a_threshold() -> Finding:
-    """Beyond: above the curve P*(β2) of the plane whose y-axis is P."""
+    """“in the (P, β2) plane, there's a threshold curve beyond which sync-optimizers
+    (Adam, RMSProp, AdaBelief) will diverge”
+
+    Beyond: above the curve P*(β2) of the plane whose y-axis is P.
+    """
     found = {
         (name, b1): first_wrong(name, b1) for name in SYNC for b1 in THRESHOLD_BETA1
     }
     returns = sum(back for _, back in found.values())
     cells = len(found) * len(THRESHOLD_PERIODS) * len(THRESHOLD_BETA2)
     crossed = sum(int(np.sum(first < _NONE)) for first, _ in found.values())
-    return Finding(
-        "holds" if not returns and crossed else "fails",
+    return Finding.of(
+        not returns and crossed,
         f"Adam, RMSProp and AdaBelief, {len(THRESHOLD_BETA1)} β1 from 0.1 to 0.99, "
         f"{len(THRESHOLD_BETA2)} β2 from 0.001 to 0.9999, P from 3 to 300: for every "
         f"β2 the P that drift wrongly are those from some P*(β2) on; {returns} of "
@@ -63,8 +54,11 @@ def sync_diverges_beyond_a_threshold() -> Finding:
     )
 
 
+@claim("fig-1-threshold-folds", "ours", "central", "Fig. 1, caption")
 def the_threshold_folds() -> Finding:
-    """P* need not grow with β2: for Adam at β1 = 0.9 it falls first."""
+    """the threshold P* of Adam and AdaBelief is not monotone in β2: it can fall as β2
+    grows, only where β1 > √β2, outside the condition of Reddi et al.
+    """
     falls: list[tuple[str, float, float]] = []
     for name in SYNC:
         for b1 in THRESHOLD_BETA1:
@@ -74,8 +68,8 @@ def the_threshold_folds() -> Finding:
     inside = [fall for fall in falls if fall[1] < fall[2] ** 0.5]
     first, _ = first_wrong("adam", 0.9)
     least = int(np.argmin(first))
-    return Finding(
-        "holds" if falls and not inside else "fails",
+    return Finding.of(
+        falls and not inside,
         f"Adam at β1 = 0.9 drifts wrongly from P* = {first[0]} on at β2 = 0.001, from "
         f"{first[least]} on at β2 = {THRESHOLD_BETA2[least]:.2f}, and from {first[-1]} "
         f"on at 0.9999; {len(inside)} of all {len(falls)} places at which P* falls "
@@ -96,29 +90,21 @@ def area(beta1: float) -> Finding:
             shares[f"{r.optimizer}, {convention.name}"] = finite
             limit = min(limit, end)
     text = ", ".join(f"{k} {finite:.1%}" for k, finite in shares.items())
-    return Finding(
-        "holds" if min(shares.values()) == 1 else "fails",
+    return Finding.of(
+        min(shares.values()) == 1,
         f"converged on our 40 × 40 grid at ε = 1e-8: {text}; in the limit {limit:.0%}",
         {**shares, "limit": limit},
     )
 
 
-def a_tiny_eps_is_late() -> Finding:
-    """Algorithm 2 with the ε of the table of hyper-parameters."""
-    shares = {
-        beta1: share(
-            regions("dense", PERIODS["dense"], protocol("acprop-paper", beta1=beta1))[0]
-        )
-        for beta1 in (0.5, 0.7, 0.9)
-    }
-    late = [beta1 for beta1, (finite, _) in shares.items() if finite < 1]
-    text = ", ".join(f"{finite:.1%} at β1 = {b}" for b, (finite, _) in shares.items())
-    ok = late == [0.5] and all(limit == 1 for _, limit in shares.values())
-    return Finding(
-        "holds" if ok else "fails",
-        f"Algorithm 2 with ε = 1e-16: ACProp has converged in {text} of the cells at "
-        "10⁴ steps, and in all in the limit",
-        {str(b): list(v) for b, v in shares.items()},
+for _beta1, _place in (
+    (0.5, "Appendix A.3, β1 = 0.5"),
+    (0.7, "Appendix A.3, β1 = 0.7"),
+    (0.9, "Fig. 1"),
+):
+    _words = f"with β1 = {_beta1} ACProp and AdaShift converge everywhere in 10⁴ steps"
+    claim(f"fig-area-dense-{_beta1}", "paper", "central", _place, _words)(
+        lambda beta1=_beta1: area(beta1)
     )
 
 
@@ -126,8 +112,11 @@ def a_tiny_eps_is_late() -> Finding:
 _AWAY = 0.5
 
 
+@claim("fig-2-trajectories", "paper", "central", "Fig. 2")
 def trajectories() -> Finding:
-    """Fig. 2 as we draw it, with Algorithm 2's first step and without."""
+    """Adam, AdaBelief and RMSProp “diverge from the optimal”, ACProp and AdaShift
+    converge, and a large delay n in AdaShift “could cause non-convergence”
+    """
     ends = {
         kick: {
             line.label: line.y[-1]
@@ -142,16 +131,19 @@ def trajectories() -> Finding:
         for x in ends.values()
     )
     text = ", ".join(f"{k} {x:.2f}" for k, x in ends[False].items())
-    return Finding(
-        "holds" if ok else "fails",
+    return Finding.of(
+        ok,
         f"P = 10, β1 = β2 = 0.5, α0 = 0.1, first step 0: after 4000 steps x is {text}; "
         "with Algorithm 2's first step the same ones are far from x* = -1",
         {str(kick): x for kick, x in ends.items()},
     )
 
 
+@claim("fig-periods-dense", "paper", "proof step", "Appendix A.1, plots of S_t and g_t")
 def periods_of_s_and_g() -> Finding:
-    """Settled runs: s and g repeat, s is least at kP, and g largest right after it."""
+    """as k → ∞ “the behavior of ACProp is periodic”: the largest gradient appears at
+    step kP + 1, and S takes its minimum at step kP
+    """
     worst, phases = 0.0, set[tuple[int, int]]()
     settings = [(P, b) for P in (5, 10, 20) for b in (0.5, 0.9)]
     for P, beta in settings:
@@ -170,8 +162,8 @@ def periods_of_s_and_g() -> Finding:
         g = run.g[start : start + P]
         phases.add((int(np.argmin(first)), int(np.argmax(g))))
     ok = worst < 1e-6 and phases == {(0, 1)}
-    return Finding(
-        "holds" if ok else "fails",
+    return Finding.of(
+        ok,
         f"in {len(settings)} settled runs (P = 5, 10, 20; both betas 0.5 or 0.9) s "
         f"repeats up to {worst:.0e}, is smallest at kP, and the largest gradient comes "
         "at kP + 1",
@@ -179,27 +171,9 @@ def periods_of_s_and_g() -> Finding:
     )
 
 
-def the_first_step_decides() -> Finding:
-    short, long = (
-        share(
-            regions(
-                "dense",
-                PERIODS["dense"][::6],
-                protocol("acprop-paper", beta1=0.9, kick=False, steps=steps),
-            )[0]
-        )[0]
-        for steps in (10_000, 1_000_000)
-    )
-    ok = short < 0.9 and long == 1
-    return Finding(
-        "holds" if ok else "fails",
-        f"without Algorithm 2's first step, α0·g/√ε, which throws x to the optimum, "
-        f"{short:.1%} of the cells have converged at 10⁴ steps and {long:.1%} at 10⁶",
-        {"10⁴ steps": short, "10⁶ steps": long},
-    )
-
-
+@claim("dense-no-contradiction", "ours", "central", "Fig. 1")
 def no_dense_surprise() -> Finding:
+    """no cell of problem 1 converges at the horizon against its drift"""
     found = [
         r
         for beta1 in (0.5, 0.7, 0.9)
@@ -211,87 +185,50 @@ def no_dense_surprise() -> Finding:
     ]
     bad = sum(len(surprises(r)) for r in found)
     n = sum(len(r.cells) for r in found)
-    return Finding(
-        "fails" if bad else "holds",
+    return Finding.of(
+        not bad,
         f"{bad} of {n} cells have converged at 10⁴ steps against their drift",
         {"cells": n, "contradictions": bad},
     )
 
 
-CLAIMS = (
-    Claim(
-        "fig-1-threshold",
-        "paper",
-        "central",
-        "Fig. 1, caption",
-        "“in the (P, β2) plane, there's a threshold curve beyond which sync-optimizers "
-        "(Adam, RMSProp, AdaBelief) will diverge”",
-        sync_diverges_beyond_a_threshold,
-    ),
-    Claim(
-        "fig-1-threshold-folds",
-        "ours",
-        "central",
-        "Fig. 1, caption",
-        "the threshold P* of Adam and AdaBelief is not monotone in β2: it can fall as "
-        "β2 grows, only where β1 > √β2, outside the condition of Reddi et al.",
-        the_threshold_folds,
-    ),
-    *(
-        Claim(
-            f"fig-area-dense-{beta1}",
-            "paper",
-            "central",
-            place,
-            f"with β1 = {beta1} ACProp and AdaShift converge everywhere in 10⁴ steps",
-            lambda beta1=beta1: area(beta1),
+@claim("dense-first-step", "ours", "proof step", "Fig. 1")
+def the_first_step_decides() -> Finding:
+    """that async converges within 10⁴ steps is the work of the first step"""
+    short, long = (
+        share(
+            regions(
+                "dense",
+                PERIODS["dense"][::6],
+                protocol("acprop-paper", beta1=0.9, kick=False, steps=steps),
+            )[0]
+        )[0]
+        for steps in (10_000, 1_000_000)
+    )
+    ok = short < 0.9 and long == 1
+    return Finding.of(
+        ok,
+        f"without Algorithm 2's first step, α0·g/√ε, which throws x to the optimum, "
+        f"{short:.1%} of the cells have converged at 10⁴ steps and {long:.1%} at 10⁶",
+        {"10⁴ steps": short, "10⁶ steps": long},
+    )
+
+
+@claim("dense-tiny-eps", "ours", "constant", "Fig. 1, Appendix A.3")
+def a_tiny_eps_is_late() -> Finding:
+    """with ε = 1e-16 some cells of β1 = 0.5 need more than 10⁴ steps"""
+    shares = {
+        beta1: share(
+            regions("dense", PERIODS["dense"], protocol("acprop-paper", beta1=beta1))[0]
         )
-        for beta1, place in (
-            (0.5, "Appendix A.3, β1 = 0.5"),
-            (0.7, "Appendix A.3, β1 = 0.7"),
-            (0.9, "Fig. 1"),
-        )
-    ),
-    Claim(
-        "fig-2-trajectories",
-        "paper",
-        "central",
-        "Fig. 2",
-        "Adam, AdaBelief and RMSProp “diverge from the optimal”, ACProp and AdaShift "
-        "converge, and a large delay n in AdaShift “could cause non-convergence”",
-        trajectories,
-    ),
-    Claim(
-        "fig-periods-dense",
-        "paper",
-        "proof step",
-        "Appendix A.1, plots of S_t and g_t",
-        "as k → ∞ “the behavior of ACProp is periodic”: the largest gradient appears "
-        "at step kP + 1, and S takes its minimum at step kP",
-        periods_of_s_and_g,
-    ),
-    Claim(
-        "dense-no-contradiction",
-        "ours",
-        "central",
-        "Fig. 1",
-        "no cell of problem 1 converges at the horizon against its drift",
-        no_dense_surprise,
-    ),
-    Claim(
-        "dense-first-step",
-        "ours",
-        "proof step",
-        "Fig. 1",
-        "that async converges within 10⁴ steps is the work of the first step",
-        the_first_step_decides,
-    ),
-    Claim(
-        "dense-tiny-eps",
-        "ours",
-        "constant",
-        "Fig. 1, Appendix A.3",
-        "with ε = 1e-16 some cells of β1 = 0.5 need more than 10⁴ steps",
-        a_tiny_eps_is_late,
-    ),
-)
+        for beta1 in (0.5, 0.7, 0.9)
+    }
+    late = [beta1 for beta1, (finite, _) in shares.items() if finite < 1]
+    text = ", ".join(f"{finite:.1%} at β1 = {b}" for b, (finite, _) in shares.items())
+    ok = late == [0.5] and all(limit == 1 for _, limit in shares.values())
+    return Finding.of(
+        ok,
+        f"Algorithm 2 with ε = 1e-16: ACProp has converged in {text} of the cells at "
+        "10⁴ steps, and in all in the limit",
+        {str(b): list(v) for b, v in shares.items()},
+    )

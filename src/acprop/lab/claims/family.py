@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from acprop.lab.claims.claim import Claim, Finding
+from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.methods import advance, method
 from acprop.reference import Hyper, State
 from acprop.rule import PAPER
@@ -23,7 +23,9 @@ def _gradients() -> np.ndarray:
     return np.random.default_rng(0).normal(0.3, 1.0, size=(200, 7))
 
 
+@claim("adam-without-momentum", "paper", "definition", "Section 2.2, Adam")
 def adam_without_momentum() -> Finding:
+    """“When β1 = 0, Adam reduces to RMSProp”"""
     gaps = {
         beta1: float(
             np.max(
@@ -35,8 +37,8 @@ def adam_without_momentum() -> Finding:
         )
         for beta1 in (0.0, 0.5)
     }
-    return Finding(
-        "holds" if gaps[0.0] == 0 and gaps[0.5] > 0.1 else "fails",
+    return Finding.of(
+        gaps[0.0] == 0 and gaps[0.5] > 0.1,
         f"200 steps of 7 elements: the directions of Adam and RMSProp differ by "
         f"{gaps[0.0]:g} at β1 = 0 and by up to {gaps[0.5]:.2f} at β1 = 0.5",
         {str(beta1): gap for beta1, gap in gaps.items()},
@@ -51,34 +53,16 @@ def _scaling(name: str, factor: float) -> float:
     return float(np.linalg.norm(scaled) / np.linalg.norm(plain))
 
 
+@claim("avagrad-is-not-scale-invariant", "paper", "wording", "Section 5, remark")
 def avagrad_scales() -> Finding:
+    """“Unlike other adaptive optimizers, AVAGrad is not scale-invariant”"""
     grown = {name: _scaling(name, 100.0) for name in (*FAMILY, "avagrad")}
     still = max(abs(grown[name] - 1) for name in FAMILY)
     ok = still < 1e-9 and abs(grown["avagrad"] / 100 - 1) < 1e-9
-    return Finding(
-        "holds" if ok else "fails",
+    return Finding.of(
+        ok,
         f"with gradients 100 times as large and ε = 1e-30 AVAGrad's steps are "
         f"{grown['avagrad']:.1f} times as large, those of {', '.join(FAMILY)} are the "
         f"same up to {still:.0e}",
         grown,
     )
-
-
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        "adam-without-momentum",
-        "paper",
-        "definition",
-        "Section 2.2, Adam",
-        "“When β1 = 0, Adam reduces to RMSProp”",
-        adam_without_momentum,
-    ),
-    Claim(
-        "avagrad-is-not-scale-invariant",
-        "paper",
-        "wording",
-        "Section 5, remark",
-        "“Unlike other adaptive optimizers, AVAGrad is not scale-invariant”",
-        avagrad_scales,
-    ),
-)

@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 
 from acprop.lab import printed
-from acprop.lab.claims.claim import Claim, Finding
+from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.limits import limits
 from acprop.lab.problems import PERIODIC, Problem, dense, periodic
 
@@ -77,21 +77,31 @@ def worst_error(problem: Problem, beta1: float, beta2: float) -> float:
     return max(errors)
 
 
-def derived_forms_are_exact() -> Finding:
-    worst, n = 0.0, 0
-    for name in PERIODIC:
-        for P, beta1, beta2 in (*SETTINGS, (300, 0.9, 0.5), (300, 0.5, 0.99)):
-            worst = max(worst, worst_error(periodic(name, P), beta1, beta2))
-            n += 3 * P
-        for beta1 in (0.3, 0.5, 0.9, 0.99):  # β1² = β2, and next to it
-            for beta2 in (beta1**2, beta1**2 * (1 + 1e-12), beta1**2 * (1 - 1e-7)):
-                worst = max(worst, worst_error(periodic(name, 12), beta1, beta2))
-                n += 36
-    return Finding(
-        "holds" if worst < ROUNDING else "fails",
-        f"{n} values of m, v, s at every phase agree with the recursion in extended "
-        f"precision to {worst:.0e}, β1² = β2 included",
-        {"largest relative error": worst, "values": n},
+@claim("dense-m", "paper", "constant", "Appendix A.1")
+def dense_m() -> Finding:
+    """the limit of m on problem 1"""
+    return printed_form("dense", "m")
+
+
+@claim("dense-m-finite", "paper", "wording", "Appendix A.1")
+def dense_mean_for_finite_k() -> Finding:
+    """m_kP after k periods on problem 1 has the factor 1 - β1^((k-1)P)"""
+    worst = mended = 0.0
+    for P, beta1, _ in SETTINGS:
+        m = 0.0
+        for t in range(1, 3 * P + 1):
+            m = beta1 * m + (1 - beta1) * float(dense(P).cycle[t % P])
+        worst = max(worst, off_by(printed.dense_mean_after(3, P, beta1), m))
+        spikes = (1 - beta1 ** (3 * P)) / (1 - beta1**P)
+        right = (
+            -(1 - beta1 ** (3 * P)) + (1 - beta1) * (P + 1) * beta1 ** (P - 1) * spikes
+        )
+        mended = max(mended, off_by(right, m))
+    return Finding.of(
+        not (worst > 1e-6),
+        f"after 3 periods m_kP is off by up to {worst:.2g} ×; with β1^(kP) for "
+        f"β1^((k-1)P) it agrees to {mended:.0e}",
+        {"printed": worst, "corrected": mended},
     )
 
 
@@ -121,8 +131,8 @@ def printed_form(problem: str, letter: str) -> Finding:
     worst = compare(problem, letter)
     bad = [at for at, error in worst.items() if error > ROUNDING]
     at = ", ".join(f"kP{a:+d}" if a else "kP" for a in (bad or worst))
-    return Finding(
-        "fails" if bad else "holds",
+    return Finding.of(
+        not bad,
         f"off by up to {max(worst[a] for a in bad):.2g} × at {at}"
         if bad
         else f"agrees to {max(worst.values()):.0e} at {at}",
@@ -140,25 +150,19 @@ def ordinary_ratio(problem: str, P: int, beta1: float, beta2: float) -> float:
     return max(ratios, key=lambda ratio: abs(ratio - 1))
 
 
-def sparse_s_as_printed() -> Finding:
-    found = printed_form("sparse", "s")
-    ordinary = ordinary_ratio("sparse", 10, 0.9, 0.999)
-    return Finding(
-        found.verdict,
-        f"at P = 10 and betas (0.9, 0.999) the printed s is {ordinary:.2f} × the true "
-        f"one; it is wrong at all of the {len(found.numbers)} phases printed",
-        {"P = 10, betas (0.9, 0.999)": ordinary, **found.numbers},
-    )
-
-
+@claim("dense-s", "paper", "wording", "Appendix A.1")
 def dense_s_as_printed() -> Finding:
-    """Two residuals: Algorithm 2's, and that of the appendix, which changes no sign."""
+    """the printed limits of S on problem 1 are those of Algorithm 2, or, with the
+    appendix's residual g_t - m_{t-1}, larger by 1/β1²
+
+    Two residuals: Algorithm 2's, and that of the appendix, which changes no sign.
+    """
     current, previous = compare("dense", "s"), compare("dense", "s", factor=1)
     bad = [at for at, error in previous.items() if error > ROUNDING]
     right = [at for at, error in current.items() if error <= ROUNDING]
     at = ", ".join(f"kP{a:+d}" for a in bad)
-    return Finding(
-        "fails" if bad else "holds",
+    return Finding.of(
+        not bad,
         f"{len(right)} of {len(current)} printed S are Algorithm 2's; of those of the "
         f"residual g_t - m_{{t-1}} all but {at} are right, which are off by up to "
         f"{max(previous[a] for a in bad):.2g} ×; the limit at kP, which the proof "
@@ -172,82 +176,46 @@ def dense_s_as_printed() -> Finding:
     )
 
 
-def dense_mean_for_finite_k() -> Finding:
-    worst = mended = 0.0
-    for P, beta1, _ in SETTINGS:
-        m = 0.0
-        for t in range(1, 3 * P + 1):
-            m = beta1 * m + (1 - beta1) * float(dense(P).cycle[t % P])
-        worst = max(worst, off_by(printed.dense_mean_after(3, P, beta1), m))
-        spikes = (1 - beta1 ** (3 * P)) / (1 - beta1**P)
-        right = (
-            -(1 - beta1 ** (3 * P)) + (1 - beta1) * (P + 1) * beta1 ** (P - 1) * spikes
-        )
-        mended = max(mended, off_by(right, m))
+@claim("sparse-m", "paper", "constant", "Appendix A.2")
+def sparse_m() -> Finding:
+    """the limit of m on problem 2"""
+    return printed_form("sparse", "m")
+
+
+@claim("sparse-v", "paper", "constant", "Appendix A.2")
+def sparse_v() -> Finding:
+    """the limit of v on problem 2"""
+    return printed_form("sparse", "v")
+
+
+@claim("sparse-s", "paper", "constant", "Appendix A.2")
+def sparse_s_as_printed() -> Finding:
+    """the limit of s on problem 2"""
+    found = printed_form("sparse", "s")
+    ordinary = ordinary_ratio("sparse", 10, 0.9, 0.999)
     return Finding(
-        "fails" if worst > 1e-6 else "holds",
-        f"after 3 periods m_kP is off by up to {worst:.2g} ×; with β1^(kP) for "
-        f"β1^((k-1)P) it agrees to {mended:.0e}",
-        {"printed": worst, "corrected": mended},
+        found.verdict,
+        f"at P = 10 and betas (0.9, 0.999) the printed s is {ordinary:.2f} × the true "
+        f"one; it is wrong at all of the {len(found.numbers)} phases printed",
+        {"P = 10, betas (0.9, 0.999)": ordinary, **found.numbers},
     )
 
 
-CLAIMS = (
-    Claim(
-        "dense-m",
-        "paper",
-        "constant",
-        "Appendix A.1",
-        "the limit of m on problem 1",
-        lambda: printed_form("dense", "m"),
-    ),
-    Claim(
-        "dense-m-finite",
-        "paper",
-        "wording",
-        "Appendix A.1",
-        "m_kP after k periods on problem 1 has the factor 1 - β1^((k-1)P)",
-        dense_mean_for_finite_k,
-    ),
-    Claim(
-        "dense-s",
-        "paper",
-        "wording",
-        "Appendix A.1",
-        "the printed limits of S on problem 1 are those of Algorithm 2, or, with the "
-        "appendix's residual g_t - m_{t-1}, larger by 1/β1²",
-        dense_s_as_printed,
-    ),
-    Claim(
-        "sparse-m",
-        "paper",
-        "constant",
-        "Appendix A.2",
-        "the limit of m on problem 2",
-        lambda: printed_form("sparse", "m"),
-    ),
-    Claim(
-        "sparse-v",
-        "paper",
-        "constant",
-        "Appendix A.2",
-        "the limit of v on problem 2",
-        lambda: printed_form("sparse", "v"),
-    ),
-    Claim(
-        "sparse-s",
-        "paper",
-        "constant",
-        "Appendix A.2",
-        "the limit of s on problem 2",
-        sparse_s_as_printed,
-    ),
-    Claim(
-        "closed-forms",
-        "ours",
-        "constant",
-        "Appendices A.1, A.2",
-        "our closed forms of m, v, s hold at every phase of both problems",
-        derived_forms_are_exact,
-    ),
-)
+@claim("closed-forms", "ours", "constant", "Appendices A.1, A.2")
+def derived_forms_are_exact() -> Finding:
+    """our closed forms of m, v, s hold at every phase of both problems"""
+    worst, n = 0.0, 0
+    for name in PERIODIC:
+        for P, beta1, beta2 in (*SETTINGS, (300, 0.9, 0.5), (300, 0.5, 0.99)):
+            worst = max(worst, worst_error(periodic(name, P), beta1, beta2))
+            n += 3 * P
+        for beta1 in (0.3, 0.5, 0.9, 0.99):  # β1² = β2, and next to it
+            for beta2 in (beta1**2, beta1**2 * (1 + 1e-12), beta1**2 * (1 - 1e-7)):
+                worst = max(worst, worst_error(periodic(name, 12), beta1, beta2))
+                n += 36
+    return Finding.of(
+        worst < ROUNDING,
+        f"{n} values of m, v, s at every phase agree with the recursion in extended "
+        f"precision to {worst:.0e}, β1² = β2 included",
+        {"largest relative error": worst, "values": n},
+    )

@@ -1,10 +1,18 @@
 """The planes on which claims are checked: the paper's figures, and much wider ones."""
 
-import numpy as np
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 
+import numpy as np
+from numpy.typing import NDArray
+
+from acprop.lab.arrays import Array, Floats
+from acprop.lab.drift import drift
 from acprop.lab.methods import METHODS, Method
+from acprop.lab.problems import periodic
 from acprop.lab.simulate import Sweep
-from acprop.rule import PAPER, Convention
+from acprop.rule import PAPER, Convention, Rule
 
 # Fig. 1 names neither its periods nor its β2 ("a log grid"); these are ours.
 PERIODS = {"dense": tuple(range(3, 43)), "sparse": tuple(range(4, 44))}
@@ -22,9 +30,47 @@ WIDE_BETA = np.sort(
 SOME_BETA1 = (0.001, 0.1, 0.3, 0.5, 0.7, 0.85, 0.9, 0.95, 0.99, 0.999)
 
 
-def methods(*names: str) -> tuple[Method, ...]:
-    """Methods by name."""
-    return tuple(METHODS[name] for name in names)
+WIDE_BETA1 = np.array(SOME_BETA1)[:, None]
+SPARSE_PERIODS = WIDE_PERIODS[1:]
+CELLS = len(SPARSE_PERIODS) * len(SOME_BETA1) * len(WIDE_BETA)  # of the sparse problem
+
+Signs = NDArray[np.bool_]
+
+
+def drifts(
+    kind: str, method: Method | str, periods: Sequence[int], beta1: Array, beta2: Array
+) -> Floats:
+    """The drift in the limit, ε = 0 and no bound: [period, …]; the betas broadcast."""
+    m = METHODS[method] if isinstance(method, str) else method
+    return np.array(
+        [
+            drift(periodic(kind, P), m, PAPER, beta1=beta1, beta2=beta2, eps=0.0)
+            for P in periods
+        ]
+    )
+
+
+@cache
+def right(kind: str, name: str) -> Signs:
+    """Is the drift right? [period, β1, β2] on the wide grid."""
+    periods = WIDE_PERIODS if kind == "dense" else SPARSE_PERIODS
+    return drifts(kind, name, periods, WIDE_BETA1, WIDE_BETA) > 0
+
+
+def wrong_delays(kind: str, P: int, rule: Rule, most: int) -> list[int]:
+    """The delays from 1 to `most` with which a rule drifts wrongly, both betas 0.5."""
+    return [
+        n
+        for n in range(1, most + 1)
+        if drift(
+            periodic(kind, P),
+            Method("delayed", replace(rule, delay=n)),
+            PAPER,
+            beta1=0.5,
+            beta2=0.5,
+        )
+        < 0
+    ]
 
 
 def protocol(
@@ -35,6 +81,5 @@ def protocol(
     kick: bool = True,
 ) -> Sweep:
     """The protocol of Fig. 1."""
-    return Sweep(
-        methods(*names), beta1, BETA2, convention=convention, steps=steps, kick=kick
-    )
+    found = tuple(METHODS[name] for name in names)
+    return Sweep(found, beta1, BETA2, convention=convention, steps=steps, kick=kick)

@@ -9,19 +9,26 @@ from scipy.special import zeta  # pyright: ignore[reportMissingTypeStubs, report
 
 from acprop.lab.arrays import Floats
 from acprop.lab.bounds import power_sum
-from acprop.lab.claims.claim import Claim, Finding
+from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.descent import SECTION_4, preconditioner
 from acprop.lab.methods import advance, method
 from acprop.lab.nonconvex import PROBLEMS, NonConvex, problem
 from acprop.lab.steps import iterate
 from acprop.reference import Hyper, State
 
+PROOF = "Appendix B, proof of the momentum theorem"
+
 ETAS = (0.501, 0.6, 0.75, 1.0)
 MEMBER = "acprop-before"
 
 
+@claim(
+    "momentum-lemma", "paper", "proof step", "Appendix B, lemma of the momentum theorem"
+)
 def lemma() -> Finding:
-    """In fractions: random A_t, g_t and m_{t-1}, and t = 1 (m_0 = 0, any A_0)."""
+    """⟨A_t, g_t⟩ = (⟨A_t, m_t⟩ - ⟨A_{t-1}, m_{t-1}⟩)/(1-β1) + ⟨A_{t-1}, m_{t-1}⟩ +
+    β1/(1-β1)·⟨A_{t-1} - A_t, m_{t-1}⟩.
+    """
     rng = random.Random(0)
 
     def draw() -> Fraction:
@@ -38,33 +45,27 @@ def lemma() -> Finding:
         right += b * (a_old - a) * m_old
         rests.append(a * g - right)
     wrong = sum(rest != 0 for rest in rests)
-    return Finding(
-        "holds" if wrong == 0 else "fails",
+    return Finding.of(
+        wrong == 0,
         f"in fractions, {wrong} of {len(rests)} random cases differ, half of them at "
         f"t = 1, where m_0 = 0 makes A_0 irrelevant",
         {"cases": len(rests), "wrong": wrong},
     )
 
 
-def sum_step() -> Finding:
-    """Σ t^-2η ≤ T^(1-2η)/(1-2η)."""
+def sum_step() -> tuple[float, float]:
+    """Both sides of Σ t^-2η ≤ T^(1-2η)/(1-2η), which lacks ζ(2η) for 2η > 1."""
     eta, T = 0.75, 100
-    printed = T ** (1 - 2 * eta) / (1 - 2 * eta)
-    exact = power_sum(T, 2 * eta)
-    return Finding(
-        "holds" if exact <= printed else "fails",
-        f"at η = {eta} and T = {T} the sum is {exact:.3f} and the printed bound "
-        f"{printed:.3f}: for 2η > 1 the term ζ(2η) must stay",
-        {"sum": exact, "printed": printed},
-    )
+    return power_sum(T, 2 * eta), T ** (1 - 2 * eta) / (1 - 2 * eta)
 
 
+@claim("momentum-sum-bound", "ours", "constant", PROOF)
 def sum_bound() -> Finding:
-    """H_T(2η) ≤ ζ(2η) ≤ 2η/(2η-1)."""
+    """Σ t^-2η ≤ ζ(2η) ≤ 2η/(2η-1)."""
     shares = [power_sum(10_000, 2 * eta) / float(zeta(2 * eta)) for eta in ETAS]
     tops = [float(zeta(2 * eta)) * (2 * eta - 1) / (2 * eta) for eta in ETAS]
-    return Finding(
-        "holds" if max(shares) <= 1 and max(tops) <= 1 else "fails",
+    return Finding.of(
+        max(shares) <= 1 and max(tops) <= 1,
         f"for η from {ETAS[0]} to {ETAS[-1]} and T = 10⁴ the sum is at most "
         f"{max(shares):.4f} of ζ(2η), and ζ(2η) at most {max(tops):.4f} of 2η/(2η-1)",
         {"sum_share": max(shares), "zeta_share": max(tops)},
@@ -80,49 +81,31 @@ def _first_norms(p: NonConvex, *, alpha0: float, beta1: float) -> float:
     return float(alpha0 * np.sum(A) / (1 - beta1))
 
 
-def norm_step() -> Finding:
-    """‖α0·H_0‖₁ + b·‖α_1·H_1‖₁ ≤ α0·M_g/(1-β1)."""
+def norm_step() -> tuple[float, float]:
+    """Both sides of ‖α0·H_0‖₁ + b·‖α_1·H_1‖₁ ≤ α0·M_g/(1-β1): M_g is no bound on A."""
     p, alpha0, beta1 = problem("well"), 0.1, 0.9
-    left = _first_norms(p, alpha0=alpha0, beta1=beta1)
-    right = alpha0 * p.M_g / (1 - beta1)
-    return Finding(
-        "holds" if left <= right else "fails",
-        f"on the well (d = 2, M_g = {p.M_g:.2f}, ε = 1, α0 = 0.1) the norms are "
-        f"{left:.3f} and α0·M_g/(1 - β1) is {right:.3f}: M_g bounds gradients, not A",
-        {"left": left, "printed": right},
-    )
+    return _first_norms(p, alpha0=alpha0, beta1=beta1), alpha0 * p.M_g / (1 - beta1)
 
 
+@claim("momentum-norm-bound", "ours", "constant", PROOF)
 def norm_bound() -> Finding:
-    """… ≤ d·α0·C_u/(1-β1)."""
+    """‖α0·H_0‖₁ + β1/(1-β1)·‖α_1·H_1‖₁ ≤ d·α0·C_u/(1-β1)."""
     shares = [
         _first_norms(p, alpha0=0.1, beta1=0.9) * (1 - 0.9) / (p.dimension * 0.1)
         for p in PROBLEMS.values()
     ]
-    return Finding(
-        "holds" if max(shares) <= 1 + 1e-12 else "fails",
+    return Finding.of(
+        max(shares) <= 1 + 1e-12,
         f"on {len(shares)} problems the norms are at most {max(shares):.6f} of "
         f"d·α0·C_u/(1 - β1): with s_0 = 0 they equal it",
         {"worst_share": max(shares)},
     )
 
 
-def young_step() -> Finding:
-    """½ + b on T - 1 squares and ½ + 1 on the last cannot be ½ + b on all if b < 1."""
-    rows = {
-        beta1: (Fraction(3, 2), beta1 / (1 - beta1) + Fraction(1, 2))
-        for beta1 in (Fraction(1, 4), Fraction(1, 2), Fraction(9, 10))
-    }
-    broken = [beta1 for beta1, (needed, printed) in rows.items() if needed > printed]
-    listed = ", ".join(
-        f"{printed} at β1 = {beta1}" for beta1, (_, printed) in rows.items()
-    )
-    return Finding(
-        "fails" if broken else "holds",
-        f"the last square needs the coefficient 3/2 and gets {listed}: too little for "
-        f"β1 < 1/2",
-        {"broken": [float(beta1) for beta1 in broken]},
-    )
+def young_step() -> tuple[float, float]:
+    """The last square needs the coefficient ½ + 1 and gets ½ + b, here for β1 = ¼."""
+    beta1 = 0.25
+    return 1.5, beta1 / (1 - beta1) + 0.5
 
 
 def _last_terms(p: NonConvex, beta1: float) -> float:
@@ -144,55 +127,17 @@ def _last_terms(p: NonConvex, beta1: float) -> float:
     return worst
 
 
+@claim("momentum-last-term-cancels", "ours", "proof step", PROOF)
 def last_term_cancels() -> Finding:
-    """⟨∇f(x_T), α_T·A_T·m_T⟩ ≤ M_g²·‖α_T·A_T‖₁: what the telescoped sum leaves over."""
+    """Young's inequality is not needed: the term at T is at most the M_g²·‖α_T·A_T‖₁
+    that the telescoped sum leaves over.
+    """
     shares = [
         _last_terms(p, beta1) for p in PROBLEMS.values() for beta1 in (0.0, 0.5, 0.9)
     ]
-    return Finding(
-        "holds" if max(shares) <= 1 + 1e-12 else "fails",
+    return Finding.of(
+        max(shares) <= 1 + 1e-12,
         f"along {len(shares)} runs of 200 steps the term is at most {max(shares):.2f} "
         f"of what cancels it, so neither β1²/(4L(1 - β1)²) nor β1 ≥ ½ is needed",
         {"worst_share": max(shares)},
     )
-
-
-PROOF = "Appendix B, proof of the momentum theorem"
-
-
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        "momentum-lemma",
-        "paper",
-        "proof step",
-        "Appendix B, lemma of the momentum theorem",
-        "⟨A_t, g_t⟩ = (⟨A_t, m_t⟩ - ⟨A_{t-1}, m_{t-1}⟩)/(1-β1) + ⟨A_{t-1}, m_{t-1}⟩ "
-        "+ β1/(1-β1)·⟨A_{t-1} - A_t, m_{t-1}⟩.",
-        lemma,
-    ),
-    Claim(
-        "momentum-sum-bound",
-        "ours",
-        "constant",
-        PROOF,
-        "Σ t^-2η ≤ ζ(2η) ≤ 2η/(2η-1).",
-        sum_bound,
-    ),
-    Claim(
-        "momentum-norm-bound",
-        "ours",
-        "constant",
-        PROOF,
-        "‖α0·H_0‖₁ + β1/(1-β1)·‖α_1·H_1‖₁ ≤ d·α0·C_u/(1-β1).",
-        norm_bound,
-    ),
-    Claim(
-        "momentum-last-term-cancels",
-        "ours",
-        "proof step",
-        PROOF,
-        "Young's inequality is not needed: the term at T is at most the "
-        "M_g²·‖α_T·A_T‖₁ that the telescoped sum leaves over.",
-        last_term_cancels,
-    ),
-)

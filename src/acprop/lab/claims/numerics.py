@@ -8,14 +8,7 @@ stochastic gradients. A claim of the paper that fails has one of ours beside it,
 import numpy as np
 
 from acprop.lab.absolute import X0, descend
-from acprop.lab.claims import (
-    numerics_absolute,
-    numerics_centering,
-    numerics_constants,
-    numerics_harmonic,
-    numerics_stochastic,
-)
-from acprop.lab.claims.claim import Claim, Finding
+from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.descent import SECTION_4
 from acprop.lab.gaussian import constant
 from acprop.lab.methods import method
@@ -23,10 +16,10 @@ from acprop.lab.steps import feed
 from acprop.reference import Hyper
 from acprop.rule import PAPER, Convention
 
-ACPROP_PAPER = method("acprop-paper")
-
-_NUMERICS = "Appendix C.1, centering does not suffer from numerical issues"
+NUMERICS = "Appendix C.1, centering does not suffer from numerical issues"
 _DENSE = "Appendix A.1, last sentence of the proof of Lemma 3.3"
+
+ACPROP_PAPER = method("acprop-paper")
 
 
 def _longest_direction(name: str, beta1: float) -> float:
@@ -45,8 +38,12 @@ def _longest_step(name: str) -> float:
     return float(run.step_sizes.max())
 
 
+@claim("zero-second-moment", "paper", "proof step", NUMERICS)
 def _only_case() -> Finding:
-    """Two more cases, and the uncentered method beside each.
+    """“The only possible case where centering second momentum causes numerical issue”
+    is a linear loss whose gradients are observed without noise
+
+    Two more cases, and the uncentered method beside each.
 
     Not the first step: AdaShift's v_0 = 0 makes the same one, by its delay.
     """
@@ -55,8 +52,8 @@ def _only_case() -> Finding:
         _longest_direction(name, 0.0) for name in ("acprop-paper", "adashift")
     )
     by_centering = leap > X0 / 100 > usual or frozen > 1e6 > noisy
-    return Finding(
-        "fails" if by_centering else "holds",
+    return Finding.of(
+        not by_centering,
         f"|x| from 100, whose gradient turns at 0: at betas (0.5, 0.25) a step of "
         f"ACProp is {leap:.0f} long, none of AdaShift is longer than {usual:.2f}; "
         f"x²/2 with noise N(0, 1) at β1 = 0, where s ≡ 0: {frozen:.0e}·α·g, and "
@@ -70,24 +67,11 @@ def _only_case() -> Finding:
     )
 
 
-def _first_step() -> Finding:
-    """d_1/g_1 of both asynchronous methods, and of the synchronous ones."""
-    h = Hyper(beta1=0.9, beta2=0.999, axis=())
-    first = {
-        name: abs(float(next(iter(feed(method(name), PAPER, h, [0.5, 1.0]))).d) / 0.5)
-        for name in ("acprop-paper", "adashift", "adabelief", "adam")
-    }
-    leaps = min(first["acprop-paper"], first["adashift"])
-    others = max(first["adabelief"], first["adam"])
-    return Finding(
-        "holds" if leaps > 1e7 and others < 1e3 else "fails",
-        f"g_1 = 0.5, ε = 1e-16: the first step is at least {leaps:.0e}·α·g by ACProp "
-        f"and AdaShift, and at most {others:.0f}·α·g by AdaBelief and Adam",
-        first,
-    )
-
-
+@claim("zero-second-moment-corrected", "ours", "proof step", NUMERICS)
 def _zero() -> Finding:
+    """Equal gradients give s_t/g² = (1 - β2)·Σ β2^(t-i)·β1^(2i), small for as long as a
+    stretch of them is long, and 0 for β1 = 0 only
+    """
     off = 0.0
     for beta1, beta2 in ((0.9, 0.999), (0.5, 0.9), (0.9, 0.5)):
         h = Hyper(beta1=beta1, beta2=beta2, axis=())
@@ -95,11 +79,31 @@ def _zero() -> Finding:
             s = float(step.after.s)
             off = max(off, abs(s / (9 * constant(beta1, beta2, step.t)) - 1))
     late = constant(0.9, 0.999, 10_000)
-    return Finding(
-        "holds" if off < 1e-9 and late > 0 else "fails",
+    return Finding.of(
+        off < 1e-9 and late > 0,
         f"30 equal gradients follow the formula up to {off:.0e}; after 10⁴ at betas "
         f"(0.9, 0.999) s/g² is still {late:.1e}",
         {"largest_relative_error": off, "after_10000": late},
+    )
+
+
+@claim("first-step-leaps", "ours", "proof step", "Algorithm 2, first step")
+def _first_step() -> Finding:
+    """The first step α·g/√ε is due to the delay, s_0 = 0, not to centering: AdaShift
+    takes it too, synchronous methods do not
+    """
+    h = Hyper(beta1=0.9, beta2=0.999, axis=())
+    first = {
+        name: abs(float(next(iter(feed(method(name), PAPER, h, [0.5, 1.0]))).d) / 0.5)
+        for name in ("acprop-paper", "adashift", "adabelief", "adam")
+    }
+    leaps = min(first["acprop-paper"], first["adashift"])
+    others = max(first["adabelief"], first["adam"])
+    return Finding.of(
+        leaps > 1e7 and others < 1e3,
+        f"g_1 = 0.5, ε = 1e-16: the first step is at least {leaps:.0e}·α·g by ACProp "
+        f"and AdaShift, and at most {others:.0f}·α·g by AdaBelief and Adam",
+        first,
     )
 
 
@@ -112,13 +116,17 @@ def _direction(
     return float(last.d) / 2, float(turned.d) / -2
 
 
+@claim("linear-step-size", "paper", "wording", NUMERICS)
 def _one_over_eps() -> Finding:
-    """ε outside the root, where Section 4 and Appendix A have it."""
+    """with constant noise-free gradients “ACProp reduces to SGD with stepsize 1/ε”
+
+    ε outside the root, where Section 4 and Appendix A have it.
+    """
     rates = {eps: _direction(0.9, eps, 2000, SECTION_4)[0] for eps in (1e-2, 1e-8)}
     off = max(abs(rate * eps - 1) for eps, rate in rates.items())
     inside, _ = _direction(0.9, 1e-4, 2000)
-    return Finding(
-        "holds" if off < 1e-3 else "fails",
+    return Finding.of(
+        off < 1e-3,
         f"with ε outside the root, as in Section 4, the step after 2000 equal "
         f"gradients is α·g/ε up to {off:.0e}; with ε inside, as in Algorithm 2, α·g/√ε "
         f"({inside:.0f}·α·g at ε = 1e-4)",
@@ -126,83 +134,29 @@ def _one_over_eps() -> Finding:
     )
 
 
+@claim("beta2-of-one", "paper", "wording", _DENSE)
 def _frozen_as_printed() -> Finding:
-    """SGD with momentum would still walk on after the gradient has turned."""
+    """“When β2 = 1, the denominator won't update, and ACProp reduces to SGD (with
+    momentum)”
+
+    SGD with momentum would still walk on after the gradient has turned.
+    """
     rate, turned = _direction(1.0, 1e-4, 50)
-    return Finding(
-        "holds" if turned < rate else "fails",
+    return Finding.of(
+        turned < rate,
         f"at β2 = 1 50 gradients g give steps {rate:.0f}·α·g, and the first -g one of "
         f"{turned:.0f}·α·(-g): no momentum, and a denominator that stays √ε",
         {"rate": rate, "after_turning": turned},
     )
 
 
+@claim("beta2-of-one-corrected", "ours", "wording", _DENSE)
 def _frozen() -> Finding:
+    """At β2 = 1 it is SGD without momentum, and with step size α/√ε"""
     pairs = [(_direction(1.0, eps, 50), eps) for eps in (1e-4, 1e-16)]
     off = max(abs(r * eps**0.5 - 1) for both, eps in pairs for r in both)
-    return Finding(
-        "holds" if off < 1e-12 else "fails",
+    return Finding.of(
+        off < 1e-12,
         f"at β2 = 1 every step is α·g_t/√ε up to {off:.0e}, 1e8·α·g_t at ε = 1e-16",
         {"largest_relative_error": off},
     )
-
-
-CLAIMS = (
-    Claim(
-        "zero-second-moment",
-        "paper",
-        "proof step",
-        _NUMERICS,
-        "“The only possible case where centering second momentum causes numerical "
-        "issue” is a linear loss whose gradients are observed without noise",
-        _only_case,
-    ),
-    Claim(
-        "zero-second-moment-corrected",
-        "ours",
-        "proof step",
-        _NUMERICS,
-        "Equal gradients give s_t/g² = (1 - β2)·Σ β2^(t-i)·β1^(2i), small for as long "
-        "as a stretch of them is long, and 0 for β1 = 0 only",
-        _zero,
-    ),
-    Claim(
-        "first-step-leaps",
-        "ours",
-        "proof step",
-        "Algorithm 2, first step",
-        "The first step α·g/√ε is due to the delay, s_0 = 0, not to centering: "
-        "AdaShift takes it too, synchronous methods do not",
-        _first_step,
-    ),
-    Claim(
-        "linear-step-size",
-        "paper",
-        "wording",
-        _NUMERICS,
-        "with constant noise-free gradients “ACProp reduces to SGD with stepsize 1/ε”",
-        _one_over_eps,
-    ),
-    Claim(
-        "beta2-of-one",
-        "paper",
-        "wording",
-        _DENSE,
-        "“When β2 = 1, the denominator won't update, and ACProp reduces to SGD (with "
-        "momentum)”",
-        _frozen_as_printed,
-    ),
-    Claim(
-        "beta2-of-one-corrected",
-        "ours",
-        "wording",
-        _DENSE,
-        "At β2 = 1 it is SGD without momentum, and with step size α/√ε",
-        _frozen,
-    ),
-    *numerics_absolute.CLAIMS,
-    *numerics_constants.CLAIMS,
-    *numerics_centering.CLAIMS,
-    *numerics_harmonic.CLAIMS,
-    *numerics_stochastic.CLAIMS,
-)

@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acprop.lab.absolute import X0, Descent, descend, largest_step
-from acprop.lab.claims.claim import Claim, Finding
+from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.numerics import NUMERICS
 from acprop.rule import CONVENTIONS, GUARDED
-
-_NUMERICS = "Appendix C.1, centering does not suffer from numerical issues"
 
 
 @cache
@@ -17,38 +16,52 @@ def _descent(name: str, convention: str) -> Descent:
     return descend(name, convention=CONVENTIONS[convention])
 
 
+@claim("absolute-no-extreme-step", "paper", "central", NUMERICS)
 def _no_extreme_step() -> Finding:
-    """By the authors' code, which made the figures; extreme: as far as the valley."""
+    """on |x| from 100 ACProp and AdaBelief do “not take any extremely large stepsizes”,
+    at lr = 0.01 or 0.00001
+
+    By the authors' code, which made the figures; extreme: as far as the valley.
+    """
     largest = {
         name: _descent(name, "authors").step_sizes.max(axis=0).tolist()
         for name in ("acprop-paper", "adabelief")
     }
     worst = max(map(max, largest.values()))
-    return Finding(
-        "holds" if worst < X0 / 100 else "fails",
+    return Finding.of(
+        worst < X0 / 100,
         f"at betas (0.9, 0.999) and lr = 1e-5 or 1e-2 no step of the authors' code is "
         f"longer than {worst:.2f}; the valley is 100 away",
         largest,
     )
 
 
+@claim("absolute-small-betas", "ours", "constant", NUMERICS)
 def _small_betas() -> Finding:
+    """That rests on β2 = 0.999: small betas break it, and a bound on the step restores
+    it
+    """
     # 3000 steps, where the bound is 7.4; at lr = 1e-2 the valley is reached long before
     guard = descend("acprop-paper", convention=GUARDED, steps=3000).step_sizes.max(
         axis=0
     )
     wild = descend("acprop-paper", beta1=0.5, beta2=0.25, steps=200).step_sizes.max()
     guarded = float((guard / (1e-5, 1e-2)).max())
-    return Finding(
-        "holds" if wild > X0 and guarded < 7.41 else "fails",
+    return Finding.of(
+        wild > X0 and guarded < 7.41,
         f"at betas (0.5, 0.25) the authors' code takes a step of {wild:.0f}, farther "
         f"than the valley is; no guarded step is longer than {guarded:.1f}·lr",
         {"small betas": float(wild), "guarded": guard.tolist()},
     )
 
 
+@claim("absolute-large-initial-steps", "paper", "proof step", NUMERICS)
 def _large_at_the_start() -> Finding:
-    """Before x crosses 0: longer than Adam's steps, and than those after it."""
+    """“ACProp and AdaBelief take a large step at the initial phase, because a constant
+    gradient is observed”: before x crosses 0
+
+    Before x crosses 0: longer than Adam's steps, and than those after it.
+    """
     grown: list[float] = []
     shrunk: list[float] = []
     adam = _descent("adam", "authors").step_sizes.max(axis=0)
@@ -60,34 +73,38 @@ def _large_at_the_start() -> Finding:
             sizes = run.step_sizes[:, column]
             grown.append(float(sizes[: crossing + 1].max() / adam[column]))
             shrunk.append(float(sizes[crossing + 100 :].max() / sizes.max()))
-    return Finding(
-        "holds" if min(grown) > 5 and max(shrunk) < 1 else "fails",
+    return Finding.of(
+        min(grown) > 5 and max(shrunk) < 1,
         f"until x crosses 0 the longest step is at least {min(grown):.0f} times "
         f"Adam's; from 100 steps after that on, at most {max(shrunk):.0%} of it",
         {"over adam": grown, "afterwards": shrunk},
     )
 
 
+@claim("absolute-longest-step", "ours", "constant", NUMERICS)
 def _large_at_the_valley() -> Finding:
+    """Steps grow until the valley; the longest is x_0·(1 - √β2), for every small lr"""
     run = descend("acprop-paper", learning_rates=(3e-6, 1e-5))
     longest = (run.step_sizes.max(axis=0) / largest_step(0.9, 0.999)).tolist()
     shares = dict(zip(run.learning_rates, longest, strict=True))
     ok = all(0.99 < share < 1.02 for share in shares.values())
-    return Finding(
-        "holds" if ok else "fails",
+    return Finding.of(
+        ok,
         "the largest step over 100·(1 - √0.999) is "
         + " and ".join(f"{share:.3f} (lr = {lr:g})" for lr, share in shares.items()),
         {str(lr): share for lr, share in shares.items()},
     )
 
 
+@claim("absolute-steps-decrease", "paper", "central", NUMERICS)
 def _steps_decrease() -> Finding:
+    """ACProp and AdaBelief decrease their steps by themselves near the optimum"""
     shares: list[float] = []
     for name in ("acprop-paper", "adabelief"):
         sizes = _descent(name, "authors").step_sizes
         shares.extend((sizes[-100:].max(axis=0) / sizes.max(axis=0)).tolist())
-    return Finding(
-        "holds" if max(shares) < 0.1 else "fails",
+    return Finding.of(
+        max(shares) < 0.1,
         f"the last 100 steps are at most {max(shares):.1%} of the longest",
         {"shares": shares},
     )
@@ -111,13 +128,18 @@ def _longest(name: str, beta1: float, beta2: float) -> float:
     return float(run.step_sizes.max())
 
 
+@claim("never-if-not-piecewise-linear", "paper", "proof step", NUMERICS)
 def _smooth() -> Finding:
-    """The first step of the authors' code is SGD's, so it is none of the issue."""
+    """“If the function is not piecewise linear, or the gradient does not remain
+    constant within any connected set …, the numerical issue will never happen”
+
+    The first step of the authors' code is SGD's, so it is none of the issue.
+    """
     largest, uncentered = (
         _longest(name, 0.5, 0.25) for name in ("acprop-paper", "adashift")
     )
-    return Finding(
-        "holds" if largest < X0 / 100 else "fails",
+    return Finding.of(
+        largest < X0 / 100,
         f"√(1 + x²) from 100, whose gradient is nowhere constant, by the authors' code "
         f"at betas (0.5, 0.25) and lr = 1e-2: one step is {largest:.0f} long, nearly "
         f"the way to the valley; the longest of AdaShift is {uncentered:.2f}",
@@ -125,79 +147,17 @@ def _smooth() -> Finding:
     )
 
 
+@claim("never-if-not-piecewise-linear-corrected", "ours", "proof step", NUMERICS)
 def _smooth_corrected() -> Finding:
-    """How much the gradient changes matters, and for how long s remembers."""
+    """A gradient that is nowhere constant does not protect: one that changes little for
+    longer than s remembers makes a step as long as the way to the valley
+    """
     small, large = (_longest("acprop-paper", *b) for b in ((0.5, 0.25), (0.9, 0.999)))
     change = float(_slope(np.array(X0)) - _slope(np.array(X0 - 1)))
-    return Finding(
-        "holds" if small > X0 / 2 and large < X0 / 100 else "fails",
+    return Finding.of(
+        small > X0 / 2 and large < X0 / 100,
         f"at x = 100 the gradient of √(1 + x²) changes by {change:.0e} over a way of "
         f"1, next to constant: the longest step is {small:.0f} at betas (0.5, 0.25) "
         f"and {large:.2f} at (0.9, 0.999)",
         {"(0.5, 0.25)": small, "(0.9, 0.999)": large, "change": change},
     )
-
-
-CLAIMS = (
-    Claim(
-        "absolute-no-extreme-step",
-        "paper",
-        "central",
-        _NUMERICS,
-        "on |x| from 100 ACProp and AdaBelief do “not take any extremely large "
-        "stepsizes”, at lr = 0.01 or 0.00001",
-        _no_extreme_step,
-    ),
-    Claim(
-        "absolute-small-betas",
-        "ours",
-        "constant",
-        _NUMERICS,
-        "That rests on β2 = 0.999: small betas break it, and a bound on the step "
-        "restores it",
-        _small_betas,
-    ),
-    Claim(
-        "absolute-large-initial-steps",
-        "paper",
-        "proof step",
-        _NUMERICS,
-        "“ACProp and AdaBelief take a large step at the initial phase, because a "
-        "constant gradient is observed”: before x crosses 0",
-        _large_at_the_start,
-    ),
-    Claim(
-        "absolute-longest-step",
-        "ours",
-        "constant",
-        _NUMERICS,
-        "Steps grow until the valley; the longest is x_0·(1 - √β2), for every small lr",
-        _large_at_the_valley,
-    ),
-    Claim(
-        "absolute-steps-decrease",
-        "paper",
-        "central",
-        _NUMERICS,
-        "ACProp and AdaBelief decrease their steps by themselves near the optimum",
-        _steps_decrease,
-    ),
-    Claim(
-        "never-if-not-piecewise-linear",
-        "paper",
-        "proof step",
-        _NUMERICS,
-        "“If the function is not piecewise linear, or the gradient does not remain "
-        "constant within any connected set …, the numerical issue will never happen”",
-        _smooth,
-    ),
-    Claim(
-        "never-if-not-piecewise-linear-corrected",
-        "ours",
-        "proof step",
-        _NUMERICS,
-        "A gradient that is nowhere constant does not protect: one that changes little "
-        "for longer than s remembers makes a step as long as the way to the valley",
-        _smooth_corrected,
-    ),
-)

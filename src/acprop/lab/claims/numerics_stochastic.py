@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from acprop.lab.claims.claim import Claim, Finding
+from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.methods import advance, method
 from acprop.lab.stochastic import (
     LO,
@@ -17,9 +17,11 @@ from acprop.lab.stochastic import (
     states,
     trajectories,
 )
+from acprop.rule import PAPER
 
 _LEMMA_ADAM = "Appendix A, lemma on Adam with stochastic gradients"
 _LEMMA_ACPROP = "Appendix A, lemma on ACProp with stochastic gradients"
+
 # (β1, β2, P, δ) with β1 < √β2; the closer β2 is to 1, the rarer P must be
 _ADAM_FAILS = (
     (0.0, 0.1, 50, 0.1),
@@ -40,36 +42,46 @@ def _short(beta1: float, beta2: float, steps: int) -> Trial:
     return Trial(beta1, (beta2,), seeds=8, steps=steps, tail=1)
 
 
+@claim("stochastic-adam-fails", "paper", "central", _LEMMA_ADAM)
 def _adam_fails() -> Finding:
-    """As α_t → 0 only the sign of the mean direction counts: 5 standard errors."""
+    """“For any constant β1, β2 ∈ [0, 1) such that β1 < √β2”, there are a P and a δ with
+    which Adam does not converge on the stochastic problem
+
+    As α_t → 0 only the sign of the mean direction counts: 5 standard errors.
+    """
     scores: list[float] = []
     for beta1, beta2, P, delta in _ADAM_FAILS:
         found = drift(Stochastic(P, delta), _long(beta1, beta2), "adam")
         scores.append(float(found.mean[0] / found.error[0]))
     ok = min(scores) > 5
-    return Finding(
-        "holds" if ok else "fails",
+    return Finding.of(
+        ok,
         f"for {len(scores)} pairs of betas up to (0.9, 0.999) Adam drifts away from x* "
         f"by at least {min(scores):.0f} standard errors",
         {"settings": [list(row) for row in _ADAM_FAILS], "standard_errors": scores},
     )
 
 
+@claim("stochastic-example-needs-a-large-period", "ours", "constant", _LEMMA_ADAM)
 def _example_needs_a_large_period() -> Finding:
+    """It takes a P large and a δ small enough, depending on the betas; 0 < δ < P must
+    hold
+    """
     near = drift(Stochastic(3, 1.0), _long(0.9, 0.99), "adam")
     away = drift(Stochastic(50, 0.1), _long(0.9, 0.99), "adam")
     towards, wrong = float(near.mean[0]), float(away.mean[0])
     ok = towards < -5 * near.error[0] and wrong > 5 * away.error[0]
-    return Finding(
-        "holds" if ok else "fails",
+    return Finding.of(
+        ok,
         f"at betas (0.9, 0.99) Adam's mean move per α is {towards:+.3f} for P = 3, "
         f"δ = 1 and {wrong:+.3f} for P = 50, δ = 0.1",
         {"P=3": towards, "P=50": wrong},
     )
 
 
+@claim("stochastic-acprop-converges", "paper", "central", _LEMMA_ACPROP)
 def _acprop_converges() -> Finding:
-    """A bound that goes to 0 for all betas, and runs that stay below it."""
+    """ACProp converges to the optimum of the stochastic problem for all betas"""
     problem, T, eps = Stochastic(5, 1.0), 4_000, 1.0
     worst = 0.0
     for beta1, beta2 in _BETAS:
@@ -87,8 +99,8 @@ def _acprop_converges() -> Finding:
     bounds = [averaged_bound(problem, 1e-5, T, eps=1e-16, beta1=0.9) for T in horizons]
     vanishes = bounds[-1] < 1e-10 and bool(np.all(np.diff(bounds[2:]) < 0))
     from_step = float(horizons[np.argmax(np.array(bounds) < 0.01)])
-    return Finding(
-        "holds" if worst <= 1 and vanishes else "fails",
+    return Finding.of(
+        worst <= 1 and vanishes,
         f"in the limit: the weighted mean distance is at most {worst:.2f} of a bound "
         f"that vanishes for all betas, but at ε = 1e-16 it is small from "
         f"{from_step:.0e} steps on only",
@@ -96,8 +108,11 @@ def _acprop_converges() -> Finding:
     )
 
 
+@claim("stochastic-last-iterate", "ours", "central", _LEMMA_ACPROP)
 def _last_iterate() -> Finding:
-    """√t·E|x_t - x*| stays below its bound, and does not grow with t."""
+    """The last iterate converges at O(1/√t), without averaging and without a
+    logarithm
+    """
     problem, eps = Stochastic(5, 1.0), 1.0
     worst, growth = 0.0, 0.0
     for beta1, beta2 in _BETAS:
@@ -112,8 +127,8 @@ def _last_iterate() -> Finding:
             worst = max(worst, float(scaled.max()) / bound)
             early, late = scaled[400:1600].mean(), scaled[1600:].mean()
             growth = max(growth, float(late / early))
-    return Finding(
-        "holds" if worst <= 1 and growth < 1.1 else "fails",
+    return Finding.of(
+        worst <= 1 and growth < 1.1,
         f"in {2 * len(_BETAS)} settings √t times the mean distance of 128 runs is at "
         f"most {worst:.3f} of its bound, and between steps 400-1600 and 1600-6400 it "
         f"changes by a factor of {growth:.2f} at most: no logarithm",
@@ -133,11 +148,21 @@ def _signs() -> tuple[np.ndarray, dict[float, float]]:
     return free, wrong
 
 
+@claim(
+    "stochastic-drift-to-convergence",
+    "paper",
+    "proof step",
+    _LEMMA_ACPROP + ", last sentence of the proof",
+)
 def _expected_to_move() -> Finding:
-    """Incomplete, not false: the premise is true, and so is the conclusion."""
+    """“for every step, ACProp is expected to move in the negative direction …, whenever
+    x < -1 we can always clip it to -1, hence ACProp will drift x to -1”
+
+    Incomplete, not false: the premise is true, and so is the conclusion.
+    """
     free, wrong = _signs()
-    return Finding(
-        "holds" if bool(np.all(free < 0)) else "fails",
+    return Finding.of(
+        bool(np.all(free < 0)),
         f"P = 50, betas (0.1, 0.1), α = 1e-3: before clipping the expected move is "
         f"negative in {float(np.mean(free < 0)):.0%} of the runs, and x does converge "  # pyright: ignore[reportUnknownArgumentType]
         f"to -1 (stochastic-last-iterate); the proof is incomplete, as after clipping "
@@ -146,22 +171,26 @@ def _expected_to_move() -> Finding:
     )
 
 
+@claim("stochastic-drift-is-not-enough", "ours", "proof step", _LEMMA_ACPROP)
 def _drift_is_not_enough() -> Finding:
-    """Inside the interval the drift is exact; where α ≥ 2·den the border decides."""
+    """That sentence is incomplete: -α_t·δ/den_t is the move before projection; at x*
+    the projected one is wrong on average, and if α_t ≥ 2·den_t x lands at -1 + 2(P -
+    δ)/(P + 1), near the wrong end
+    """
     _, wrong = _signs()
     off, saturated = 0.0, 0.0
     for beta1, beta2 in _BETAS:
         problem, trial = Stochastic(7, 0.5), _short(beta1, beta2, 200)
         for state in states(problem, trial):
-            den = np.sqrt(state.s + trial.convention.eps)
+            den = np.sqrt(state.s + PAPER.eps)
             drifts = expected_move(problem, trial, state, 0.1) * den
             off = max(off, float(np.max(np.abs(drifts / (-0.1 * 0.5) - 1))))
             leap = expected_move(problem, trial, state, 2 * float(den.max()), x=0.3)
             lands = LO + 2 * (7 - 0.5) / 8
             saturated = max(saturated, float(np.max(np.abs(0.3 + leap - lands))))
     ok = max(off, saturated) < 1e-12 and wrong[-1.0] == 1 and wrong[0.0] > 0.5
-    return Finding(
-        "holds" if ok else "fails",
+    return Finding.of(
+        ok,
         f"both outcomes enumerated on {200 * 8 * len(_BETAS)} states: the drift is "
         f"-αδ/den up to {off:.0e}, and -1 + 2(P - δ)/(P + 1) up to {saturated:.0e} is "
         f"where x lands on average once α ≥ 2·den; at P = 50, betas (0.1, 0.1) and "
@@ -171,12 +200,16 @@ def _drift_is_not_enough() -> Finding:
     )
 
 
+@claim("stochastic-projection-saturates", "ours", "central", _LEMMA_ACPROP)
 def _saturates() -> Finding:
+    """With small betas, large P and tiny ε ACProp is far from x* after 10⁴ steps for
+    every learning rate of the grid
+    """
     trial = Trial(beta1=0.1, beta2=(0.1, 0.9))
     far = distances(Stochastic(50, 1.0), trial).mean(axis=-1)
     stuck, there = map(float, far.min(axis=0))
-    return Finding(
-        "holds" if stuck > 0.5 and there < 0.01 else "fails",
+    return Finding.of(
+        stuck > 0.5 and there < 0.01,
         f"P = 50, δ = 1, best of six α0 after 10⁴ steps: {stuck:.2f} from x* at betas "
         f"(0.1, 0.1), {there:.4f} at (0.1, 0.9)",
         {"beta2=0.1": stuck, "beta2=0.9": there},
@@ -193,109 +226,30 @@ def _largest_s() -> tuple[float, float]:
         for g in [-1.0] * 400 + [float(P)]:
             gradient = np.full_like(state.s, g)
             state, _ = advance(
-                method("acprop-paper"), trial.convention, state, gradient, trial.hyper
+                method("acprop-paper"), PAPER, state, gradient, trial.hyper
             )
         top = max(float(one.s.max()) for one in (*seen, state)) / (P + 1) ** 2
         loose, sharp = max(loose, top), max(sharp, top / beta1**2)
     return loose, sharp
 
 
+@claim("stochastic-second-moment", "paper", "proof step", _LEMMA_ACPROP)
 def _s_is_bounded() -> Finding:
+    """S_t ≤ (P + 1)²"""
     share, _ = _largest_s()
-    return Finding(
-        "holds" if share <= 1 else "fails",
+    return Finding.of(
+        share <= 1,
         f"the largest S seen is {share:.3f}·(P + 1)²",
         {"share": share},
     )
 
 
+@claim("stochastic-second-moment-sharp", "ours", "constant", _LEMMA_ACPROP)
 def _s_is_bounded_sharply() -> Finding:
+    """S_t ≤ β1²(P + 1)², which is sharp as β2 → 0"""
     _, share = _largest_s()
-    return Finding(
-        "holds" if 0.98 < share <= 1 else "fails",
+    return Finding.of(
+        0.98 < share <= 1,
         f"the largest S seen is {share:.3f}·β1²(P + 1)², at β2 = 0.01 after many -1",
         {"share": share},
     )
-
-
-CLAIMS = (
-    Claim(
-        "stochastic-adam-fails",
-        "paper",
-        "central",
-        _LEMMA_ADAM,
-        "“For any constant β1, β2 ∈ [0, 1) such that β1 < √β2”, there are a P and a δ "
-        "with which Adam does not converge on the stochastic problem",
-        _adam_fails,
-    ),
-    Claim(
-        "stochastic-example-needs-a-large-period",
-        "ours",
-        "constant",
-        _LEMMA_ADAM,
-        "It takes a P large and a δ small enough, depending on the betas; 0 < δ < P "
-        "must hold",
-        _example_needs_a_large_period,
-    ),
-    Claim(
-        "stochastic-acprop-converges",
-        "paper",
-        "central",
-        _LEMMA_ACPROP,
-        "ACProp converges to the optimum of the stochastic problem for all betas",
-        _acprop_converges,
-    ),
-    Claim(
-        "stochastic-last-iterate",
-        "ours",
-        "central",
-        _LEMMA_ACPROP,
-        "The last iterate converges at O(1/√t), without averaging and without a "
-        "logarithm",
-        _last_iterate,
-    ),
-    Claim(
-        "stochastic-drift-to-convergence",
-        "paper",
-        "proof step",
-        _LEMMA_ACPROP + ", last sentence of the proof",
-        "“for every step, ACProp is expected to move in the negative direction …, "
-        "whenever x < -1 we can always clip it to -1, hence ACProp will drift x to -1”",
-        _expected_to_move,
-    ),
-    Claim(
-        "stochastic-drift-is-not-enough",
-        "ours",
-        "proof step",
-        _LEMMA_ACPROP,
-        "That sentence is incomplete: -α_t·δ/den_t is the move before projection; at "
-        "x* the projected one is wrong on average, and if α_t ≥ 2·den_t x lands at "
-        "-1 + 2(P - δ)/(P + 1), near the wrong end",
-        _drift_is_not_enough,
-    ),
-    Claim(
-        "stochastic-projection-saturates",
-        "ours",
-        "central",
-        _LEMMA_ACPROP,
-        "With small betas, large P and tiny ε ACProp is far from x* after 10⁴ steps "
-        "for every learning rate of the grid",
-        _saturates,
-    ),
-    Claim(
-        "stochastic-second-moment",
-        "paper",
-        "proof step",
-        _LEMMA_ACPROP,
-        "S_t ≤ (P + 1)²",
-        _s_is_bounded,
-    ),
-    Claim(
-        "stochastic-second-moment-sharp",
-        "ours",
-        "constant",
-        _LEMMA_ACPROP,
-        "S_t ≤ β1²(P + 1)², which is sharp as β2 → 0",
-        _s_is_bounded_sharply,
-    ),
-)

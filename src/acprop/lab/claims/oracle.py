@@ -15,7 +15,7 @@ import math
 import numpy as np
 from scipy.special import erfc  # pyright: ignore[reportMissingTypeStubs]
 
-from acprop.lab.claims.claim import Claim, Finding
+from acprop.lab.claims.claim import Finding, claim
 
 # Lemma 2 of Arjevani et al.: ∇F is 152-Lipschitz, |∇_i F| ≤ 23, F(0) - inf F ≤ 12·T.
 SMOOTHNESS, LARGEST, DEPTH = 152.0, 23.0, 12.0
@@ -65,8 +65,13 @@ def largest_gradient(delta: float, sigma: float) -> float:
     return 2 * delta * slope / p
 
 
+@claim("theorem-4.2-reach", "paper", "central", "Section 4, Theorem 4.2")
 def reach() -> Finding:
-    """A fixed M_f is no obstacle; a fixed M_g is, for this construction."""
+    """“For a stochastic non-convex problem satisfying assumptions in Theorem 4.1 … in
+    the worst case any algorithm requires at least O(δ^-4) queries”
+
+    A fixed M_f is no obstacle; a fixed M_g is, for this construction.
+    """
     ceiling = (CEILING + DEPTH) / DEPTH
     seen = max(spread_per_dimension(T) for T in (5, 50, 500))
     largest = {delta: largest_gradient(delta, 1.0) for delta in (1e-2, 1e-3, 1e-4)}
@@ -85,16 +90,3 @@ def reach() -> Finding:
             **{str(d): g for d, g in largest.items()},
         },
     )
-
-
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        "theorem-4.2-reach",
-        "paper",
-        "central",
-        "Section 4, Theorem 4.2",
-        "“For a stochastic non-convex problem satisfying assumptions in Theorem 4.1 … "
-        "in the worst case any algorithm requires at least O(δ^-4) queries”",
-        reach,
-    ),
-)

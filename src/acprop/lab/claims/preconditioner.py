@@ -5,13 +5,17 @@ import math
 import numpy as np
 
 from acprop.lab.bounds import natural_constants
-from acprop.lab.claims.claim import Claim, Finding
+from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.numerics_constants import CONSTANTS
 from acprop.lab.descent import SECTION_4, WalkSettings, walk
 from acprop.lab.methods import advance, method
 from acprop.lab.nonconvex import PROBLEMS
 from acprop.lab.rates import ASYNC
 from acprop.lab.steps import feed, final_state
 from acprop.reference import Hyper
+
+SECTION = "Section 4"
+NATURAL = "Section 4, after Theorem 4.1"
 
 
 def _curvature(name: str) -> float:
@@ -27,23 +31,25 @@ def _curvature(name: str) -> float:
     return abs((low + high) / 2 - middle)
 
 
+@claim("async-step-is-unbiased", "paper", "central", SECTION)
 def async_is_unbiased() -> Finding:
-    """E[A_t·g_t | past] = A_t·E[g_t]: the step is linear in g_t."""
+    """For asynchronous methods E[A_t·g_t | g_0 … g_{t-1}] = A_t·E[g_t]."""
     gaps = {name: _curvature(name) for name in (*ASYNC, "acprop-before")}
-    return Finding(
-        "holds" if max(gaps.values()) < 1e-14 else "fails",
+    return Finding.of(
+        max(gaps.values()) < 1e-14,
         f"for g_t = -1 or 2 the mean step differs from the step of the mean by at most "
         f"{max(gaps.values()):.0e} (ACProp, AdaShift, ACProp with momentum)",
         gaps,
     )
 
 
+@claim("sync-step-is-biased", "paper", "central", SECTION)
 def sync_is_biased() -> Finding:
-    """For the synchronous ones it does not hold."""
+    """For synchronous methods that does not hold, as A_t uses g_t."""
     names = ("rmsprop", "rmsprop-centered", "adam", "adabelief")
     gaps = {name: _curvature(name) for name in names}
-    return Finding(
-        "holds" if min(gaps.values()) > 1e-3 else "fails",
+    return Finding.of(
+        min(gaps.values()) > 1e-3,
         f"for g_t = -1 or 2 the mean step differs from the step of the mean by at "
         f"least {min(gaps.values()):.3f} (RMSProp, centered RMSProp, Adam, AdaBelief)",
         gaps,
@@ -54,8 +60,9 @@ def sync_is_biased() -> Finding:
 SMALL = (1e-8, 1e-4, 0.01)
 
 
+@claim("natural-lower-constant", "paper", "constant", NATURAL)
 def lower_constant() -> Finding:
-    """C_l ≥ 1/(2·M_g), for a small ε."""
+    """C_l ≥ 1/(2·M_g)."""
     shares = [
         walk(p, method(name), WalkSettings(eps**2, steps=100, eps=eps, beta2=0.5)).A_min
         * 2
@@ -65,8 +72,8 @@ def lower_constant() -> Finding:
         for eps in SMALL
     ]
     worst = max((2 * 0.9 * p.M_g + max(SMALL)) / (2 * p.M_g) for p in PROBLEMS.values())
-    return Finding(
-        "holds" if min(shares) >= 1 and worst <= 1 else "fails",
+    return Finding.of(
+        min(shares) >= 1 and worst <= 1,
         f"in {len(shares)} settings with ε up to {max(SMALL)} the least A_t is at "
         f"least {min(shares):.2f} of 1/(2·M_g); an ε above 2·(1 - β1)·M_g would "
         "break it",
@@ -83,8 +90,9 @@ def _sharpest(beta1: float, eps: float) -> float:
     return float(last.d)
 
 
+@claim("natural-lower-constant-sharp", "ours", "constant", NATURAL)
 def lower_constant_sharp() -> Finding:
-    """1/(2·β1·M_g + ε), met by runs and reached by one."""
+    """C_l ≥ 1/(2·β1·M_g + ε), and no larger constant will do."""
     margins: list[float] = []
     for p in PROBLEMS.values():
         for name in ("acprop-paper", "adashift"):
@@ -94,8 +102,8 @@ def lower_constant_sharp() -> Finding:
                 margins.append(walk(p, method(name), h).A_min / c.C_l)
     reached = _sharpest(0.9, 1.0) * (2 * 0.9 + 1.0)
     fine = min(margins) >= 1 - 1e-12 and abs(reached - 1) < 1e-12
-    return Finding(
-        "holds" if fine else "fails",
+    return Finding.of(
+        fine,
         f"in {len(margins)} settings the least A_t is at least {min(margins):.3f} of "
         f"1/(2·β1·M_g + ε) (AdaShift: 1/(M_g + ε)), and g = -1, …, -1, 1 with β2 = 0 "
         f"reaches {reached:.12f} of it",
@@ -103,16 +111,17 @@ def lower_constant_sharp() -> Finding:
     )
 
 
+@claim("natural-upper-constant", "paper", "definition", NATURAL)
 def upper_constant() -> Finding:
-    """C_u ≤ 1/ε; the first step attains it, as s_0 = 0."""
+    """C_u ≤ 1/ε."""
     tops = [
         eps * walk(p, method(name), WalkSettings(eps**2, steps=50, eps=eps)).A_max
         for p in PROBLEMS.values()
         for name in ("acprop-paper", "adashift")
         for eps in (0.01, 1.0)
     ]
-    return Finding(
-        "holds" if max(tops) <= 1 + 1e-12 else "fails",
+    return Finding.of(
+        max(tops) <= 1 + 1e-12,
         f"in {len(tops)} settings the largest A_t is between {min(tops):.3f} and "
         f"{max(tops):.3f} of 1/ε: A_1 is 1/ε itself",
         {"least": min(tops), "largest": max(tops)},
@@ -137,72 +146,17 @@ def _gain_cap(beta1: float, beta2: float) -> float:
     return 1 / math.sqrt(float(np.max(s)))
 
 
+@claim("centering-gain-is-capped", "ours", "constant", CONSTANTS)
 def centering_gain_is_capped() -> Finding:
-    """Whatever μ/σ is."""
+    """Between the bounds K_u over all steps the factor is at most 1/√max_t
+    (1-β2)·β1²·(β2^t - β1^2t)/(β2 - β1²), however large μ/σ is.
+    """
     cap = _gain_cap(0.9, 0.999)
     seen = {mu: _gain(mu) for mu in (3.0, 1e2, 1e4)}
     near = seen[1e4] / cap
-    return Finding(
-        "holds" if max(seen.values()) <= cap and near > 0.99 else "fails",
+    return Finding.of(
+        max(seen.values()) <= cap and near > 0.99,
         f"the cap is {cap:.2f} for β = (0.9, 0.999); seen are "
         + ", ".join(f"{v:.2f} at μ = {mu:g}·σ" for mu, v in seen.items()),
         {"cap": cap, **{str(mu): v for mu, v in seen.items()}},
     )
-
-
-SECTION = "Section 4"
-NATURAL = "Section 4, after Theorem 4.1"
-REGRET = "Section 4, constants in the upper bound of regret"
-
-
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        "async-step-is-unbiased",
-        "paper",
-        "central",
-        SECTION,
-        "For asynchronous methods E[A_t·g_t | g_0 … g_{t-1}] = A_t·E[g_t].",
-        async_is_unbiased,
-    ),
-    Claim(
-        "sync-step-is-biased",
-        "paper",
-        "central",
-        SECTION,
-        "For synchronous methods that does not hold, as A_t uses g_t.",
-        sync_is_biased,
-    ),
-    Claim(
-        "natural-lower-constant",
-        "paper",
-        "constant",
-        NATURAL,
-        "C_l ≥ 1/(2·M_g).",
-        lower_constant,
-    ),
-    Claim(
-        "natural-lower-constant-sharp",
-        "ours",
-        "constant",
-        NATURAL,
-        "C_l ≥ 1/(2·β1·M_g + ε), and no larger constant will do.",
-        lower_constant_sharp,
-    ),
-    Claim(
-        "natural-upper-constant",
-        "paper",
-        "definition",
-        NATURAL,
-        "C_u ≤ 1/ε.",
-        upper_constant,
-    ),
-    Claim(
-        "centering-gain-is-capped",
-        "ours",
-        "constant",
-        REGRET,
-        "Between the bounds K_u over all steps the factor is at most "
-        "1/√max_t (1-β2)·β1²·(β2^t - β1^2t)/(β2 - β1²), however large μ/σ is.",
-        centering_gain_is_capped,
-    ),
-)

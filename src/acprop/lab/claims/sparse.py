@@ -1,99 +1,65 @@
 """Section 3.2 and appendix A.2: sparse gradients, centered against uncentered."""
 
-from dataclasses import replace
-
 import numpy as np
 
+from acprop.lab.arrays import Array
 from acprop.lab.boundaries import boundary
-from acprop.lab.claims.claim import Claim, Finding
+from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.claims.grids import (
-    SOME_BETA1,
+    CELLS,
+    SPARSE_PERIODS,
     WIDE_BETA,
-    WIDE_PERIODS,
+    WIDE_BETA1,
+    right,
+    wrong_delays,
 )
-from acprop.lab.drift import drift
 from acprop.lab.limits import log_centered, log_uncentered
 from acprop.lab.methods import METHODS
 from acprop.lab.problems import sparse
-from acprop.rule import ADASHIFT, PAPER
-
-SPARSE_PERIODS = WIDE_PERIODS[1:]
-CELLS = len(SPARSE_PERIODS) * len(SOME_BETA1) * len(WIDE_BETA)
+from acprop.rule import ADASHIFT
 
 
-def right(name: str) -> np.ndarray:
-    """Is the drift right? [period, beta1, beta2] on the wide grid."""
-    return np.array(
-        [
-            [
-                drift(
-                    sparse(P),
-                    METHODS[name],
-                    PAPER,
-                    beta1=beta1,
-                    beta2=WIDE_BETA,
-                    eps=0.0,
-                )
-                > 0
-                for beta1 in SOME_BETA1
-            ]
-            for P in SPARSE_PERIODS
-        ]
-    )
-
-
-def ratios_at(P: int, beta1: float, beta2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def log_ratios(P: int, beta1: Array, beta2: Array) -> tuple[Array, Array]:
     """log s⁺/s⁻ and log v⁺/v⁻: before the positive gradient, before the negative."""
     log_s = log_centered(sparse(P), beta1, beta2)
     log_v = log_uncentered(sparse(P), beta2)
     return log_s[0] - log_s[P - 3], log_v[0] - log_v[P - 3]
 
 
-def ratios(P: int, beta1: float) -> tuple[np.ndarray, np.ndarray]:
-    """The same on the wide grid."""
-    return ratios_at(P, beta1, WIDE_BETA)
-
-
-def ratio_is_smaller() -> Finding:
-    above = 0
-    periods: dict[str, float] = {}
-    for P in SPARSE_PERIODS:
-        here = 0
-        for beta1 in SOME_BETA1:
-            s, v = ratios(P, beta1)
-            here += int(np.sum(s > v + 1e-9))
-        periods[str(P)] = here / (len(SOME_BETA1) * len(WIDE_BETA))
-        above += here
-    return Finding(
-        "fails" if above else "holds",
-        f"s⁺/s⁻ exceeds v⁺/v⁻ in {above / CELLS:.1%} of {CELLS} cells, "
-        f"in {periods['4']:.0%} of those with P = 4",
-        {"share by period": periods},
-    )
-
-
+@claim("sparse-condition", "paper", "proof step", "Section 3.2")
 def condition_is_the_drift() -> Finding:
+    """the net update is right if and only if s⁺/s⁻ < P²/4"""
     wrong = 0
-    for P in SPARSE_PERIODS:
-        for beta1 in SOME_BETA1:
-            s, _ = ratios(P, beta1)
-            value = drift(
-                sparse(P),
-                METHODS["acprop-paper"],
-                PAPER,
-                beta1=beta1,
-                beta2=WIDE_BETA,
-                eps=0.0,
-            )
-            wrong += int(np.sum((value > 0) != (s < 2 * np.log(P / 2))))
-    return Finding(
-        "fails" if wrong else "holds",
+    signs = right("sparse", "acprop-paper")
+    for P, is_right in zip(SPARSE_PERIODS, signs, strict=True):
+        s, _ = log_ratios(P, WIDE_BETA1, WIDE_BETA)
+        wrong += int(np.sum(is_right != (s < 2 * np.log(P / 2))))
+    return Finding.of(
+        not wrong,
         f"sign of the drift and s⁺/s⁻ < P²/4 disagree in {wrong} of {CELLS} cells",
         {"disagreements": wrong},
     )
 
 
+@claim("sparse-ratio", "paper", "proof step", "Appendix A.2")
+def ratio_is_smaller() -> Finding:
+    """s⁺/s⁻ ≤ v⁺/v⁻ everywhere"""
+    shares: dict[str, float] = {}
+    for P in SPARSE_PERIODS:
+        s, v = log_ratios(P, WIDE_BETA1, WIDE_BETA)
+        shares[str(P)] = int(np.sum(s > v + 1e-9)) * len(SPARSE_PERIODS) / CELLS
+    above = sum(shares.values()) / len(shares)
+    return Finding.of(
+        not above,
+        f"s⁺/s⁻ exceeds v⁺/v⁻ in {above:.1%} of {CELLS} cells, "
+        f"in {shares['4']:.0%} of those with P = 4",
+        {"share by period": shares},
+    )
+
+
+@claim("sparse-constant", "paper", "proof step", "Section 3.2")
 def s_minus_vanishes() -> Finding:
+    """between gradients s⁻ decays to a non-zero constant"""
     slopes: dict[str, float] = {}
     error = 0.0
     for beta1, beta2 in ((0.9, 0.5), (0.5, 0.9), (0.9, 0.9), (0.7, 0.3)):
@@ -113,7 +79,40 @@ def s_minus_vanishes() -> Finding:
     )
 
 
+@claim("adashift-large-delay-sparse", "paper", "central", "Section 3.2, Fig. 4")
+def small_delays_fail() -> Finding:
+    """Fig. 4 “requires a large n for convergence” of AdaShift on problem 2
+
+    “Requires a large n”: no small one will do, and some larger one does.
+    """
+    wrong = wrong_delays("sparse", 20, ADASHIFT, 60)
+    least = next(n for n in range(1, 62) if n not in wrong)
+    return Finding.of(
+        1 < least < 60,
+        f"at P = 20, β1 = β2 = 0.5 AdaShift drifts wrongly for every n below {least}, "
+        f"and rightly for n = {least}",
+        {"wrong delays": wrong, "least right": least},
+    )
+
+
+@claim("adashift-delay-repeats", "ours", "central", "Section 3.2, Fig. 4")
+def delays_repeat() -> Finding:
+    """the delay acts modulo P, so a large n is not enough"""
+    wrong = wrong_delays("sparse", 20, ADASHIFT, 60)
+    repeats = {n % 20 for n in wrong if n > 20} == {n for n in wrong if n <= 20}
+    return Finding.of(
+        wrong and repeats,
+        "at P = 20, β1 = β2 = 0.5 AdaShift drifts wrongly for n = "
+        f"{', '.join(map(str, wrong))}",
+        {"wrong delays": wrong},
+    )
+
+
+@claim("adashift-border", "ours", "constant", "Lemma 3.4")
 def adashift_border() -> Finding:
+    """AdaShift (n = 1) and RMSProp converge on problem 2 if and only if P ≤ 6 or β2 >
+    (2/P)^(4/(P-6))
+    """
     error, n = 0.0, 0
     for name in ("adashift", "rmsprop"):
         periods = (4, 5, 6, 7, 8, 10, 20, 50, 100, 300)
@@ -125,102 +124,9 @@ def adashift_border() -> Finding:
                 return Finding("fails", f"{name} crosses {crossing.beta2} at P = {P}")
             for a, b in zip(expected, crossing.beta2, strict=True):
                 error, n = max(error, abs(a - b)), n + 1
-    return Finding(
-        "holds" if error < 1e-10 else "fails",
+    return Finding.of(
+        error < 1e-10,
         f"{n} borders found by root finding differ from (2/P)^(4/(P-6)) by at most "
         f"{error:.0e}, and there is none for P ≤ 6",
         {"largest difference": error},
     )
-
-
-def _wrong_delays() -> list[int]:
-    """The n from 1 to 60 with which AdaShift drifts wrongly; P = 20, betas 0.5."""
-    method = METHODS["adashift"]
-    return [
-        n
-        for n in range(1, 61)
-        if drift(
-            sparse(20),
-            replace(method, rule=replace(ADASHIFT, delay=n)),
-            PAPER,
-            beta1=0.5,
-            beta2=0.5,
-        )
-        < 0
-    ]
-
-
-def small_delays_fail() -> Finding:
-    """“Requires a large n”: no small one will do, and some larger one does."""
-    wrong = _wrong_delays()
-    least = next(n for n in range(1, 62) if n not in wrong)
-    return Finding(
-        "holds" if 1 < least < 60 else "fails",
-        f"at P = 20, β1 = β2 = 0.5 AdaShift drifts wrongly for every n below {least}, "
-        f"and rightly for n = {least}",
-        {"wrong delays": wrong, "least right": least},
-    )
-
-
-def delays_repeat() -> Finding:
-    wrong = _wrong_delays()
-    repeats = {n % 20 for n in wrong if n > 20} == {n for n in wrong if n <= 20}
-    return Finding(
-        "holds" if wrong and repeats else "fails",
-        "at P = 20, β1 = β2 = 0.5 AdaShift drifts wrongly for n = "
-        f"{', '.join(map(str, wrong))}",
-        {"wrong delays": wrong},
-    )
-
-
-CLAIMS = (
-    Claim(
-        "sparse-condition",
-        "paper",
-        "proof step",
-        "Section 3.2",
-        "the net update is right if and only if s⁺/s⁻ < P²/4",
-        condition_is_the_drift,
-    ),
-    Claim(
-        "sparse-ratio",
-        "paper",
-        "proof step",
-        "Appendix A.2",
-        "s⁺/s⁻ ≤ v⁺/v⁻ everywhere",
-        ratio_is_smaller,
-    ),
-    Claim(
-        "sparse-constant",
-        "paper",
-        "proof step",
-        "Section 3.2",
-        "between gradients s⁻ decays to a non-zero constant",
-        s_minus_vanishes,
-    ),
-    Claim(
-        "adashift-large-delay-sparse",
-        "paper",
-        "central",
-        "Section 3.2, Fig. 4",
-        "Fig. 4 “requires a large n for convergence” of AdaShift on problem 2",
-        small_delays_fail,
-    ),
-    Claim(
-        "adashift-delay-repeats",
-        "ours",
-        "central",
-        "Section 3.2, Fig. 4",
-        "the delay acts modulo P, so a large n is not enough",
-        delays_repeat,
-    ),
-    Claim(
-        "adashift-border",
-        "ours",
-        "constant",
-        "Lemma 3.4",
-        "AdaShift (n = 1) and RMSProp converge on problem 2 if and only if P ≤ 6 or "
-        "β2 > (2/P)^(4/(P-6))",
-        adashift_border,
-    ),
-)

@@ -16,18 +16,23 @@ and AdaShift's is the same with g_t for ρ_t. Where Q·β2^(P-3) ≥ 1 both hold
 
 # pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+from itertools import product
 from typing import Any
 
 import mpmath
 import numpy as np
 
-from acprop.lab.claims.claim import Claim, Finding
-from acprop.lab.claims.grids import SOME_BETA1, WIDE_BETA
-from acprop.lab.claims.sparse import CELLS, SPARSE_PERIODS, right
-from acprop.lab.drift import drift
+from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.grids import (
+    CELLS,
+    SOME_BETA1,
+    SPARSE_PERIODS,
+    WIDE_BETA,
+    WIDE_BETA1,
+    drifts,
+    right,
+)
 from acprop.lab.methods import METHODS
-from acprop.lab.problems import sparse
-from acprop.rule import PAPER
 
 Number = Any  # an mpmath number
 DIGITS = 60
@@ -74,8 +79,12 @@ def from_the_border(P: int) -> list[Number]:
     return [low + (top - low) * mpmath.mpf(share) for share in UPWARDS]
 
 
+@claim("lemma-3.4", "paper", "central", "Lemma 3.4")
 def centering_wins() -> Finding:
-    ours, theirs = right("acprop-paper"), right("adashift")
+    """“there exists cases where ACProp converges but AdaShift with n = 1 diverges, but
+    not vice versa”
+    """
+    ours, theirs = right("sparse", "acprop-paper"), right("sparse", "adashift")
     only_ours, only_theirs = int(np.sum(ours & ~theirs)), int(np.sum(theirs & ~ours))
     with mpmath.workdps(DIGITS):
         cells = [
@@ -85,8 +94,8 @@ def centering_wins() -> Finding:
         lost = sum(m <= 0 for m in margins)
         P, b1, _ = cells[margins.index(min(margins))]
         least = float(min(margins) / b1**2)
-    return Finding(
-        "holds" if only_ours and not only_theirs and not lost else "fails",
+    return Finding.of(
+        only_ours and not only_theirs and not lost,
         f"of {CELLS} cells ACProp alone converges in {only_ours}, AdaShift alone in "
         f"{only_theirs}; by the exact criterion in {DIGITS} digits ACProp does not "
         f"converge in {lost} of {len(cells)} more from AdaShift's border upwards, β1 "
@@ -103,51 +112,29 @@ def centering_wins() -> Finding:
     )
 
 
+@claim("sparse-criterion", "ours", "proof step", "Lemma 3.4")
 def criterion_is_the_drift() -> Finding:
-    """Two ways to one sign: logarithms of the closed forms, and N and W in digits."""
+    """with ρ_t = g_t - m_{t-1} and Q = P²/4 ACProp converges on problem 2 if and only
+    if (1 - Q·β2^(P-3))·N < (Q - β2³)·W, N = β2²·ρ²_{P-2} + β2·ρ²_{P-1} + ρ²_P, W = Σ_{t
+    ≤ P-3} β2^(P-3-t)·ρ_t²
+
+    Two ways to one sign: logarithms of the closed forms, and N and W in digits.
+    """
     wrong, n = 0, 0
     beta2s = WIDE_BETA[::7]
+    found = drifts(
+        "sparse", METHODS["acprop-paper"], SPARSE_PERIODS, WIDE_BETA1, beta2s
+    )
     with mpmath.workdps(DIGITS):
-        for P in SPARSE_PERIODS:
-            for b1 in SOME_BETA1:
-                value = drift(
-                    sparse(P),
-                    METHODS["acprop-paper"],
-                    PAPER,
-                    beta1=b1,
-                    beta2=beta2s,
-                    eps=0.0,
-                )
-                for d, b2 in zip(value, beta2s, strict=True):
-                    if abs(d) > RESOLVED:
-                        sign = margin(P, mpmath.mpf(b1), mpmath.mpf(float(b2))) > 0
-                        wrong, n = wrong + int(sign != (d > 0)), n + 1
-    return Finding(
-        "fails" if wrong or not n else "holds",
+        for (P, b1, b2), d in zip(
+            product(SPARSE_PERIODS, SOME_BETA1, beta2s), found.ravel(), strict=True
+        ):
+            if abs(d) > RESOLVED:
+                sign = margin(P, mpmath.mpf(b1), mpmath.mpf(float(b2))) > 0
+                wrong, n = wrong + int(sign != (d > 0)), n + 1
+    return Finding.of(
+        not (wrong or not n),
         f"the criterion and the sign of the drift disagree in {wrong} of {n} cells in "
         f"which the drift is above {RESOLVED:g}",
         {"disagreements": wrong, "cells": n},
     )
-
-
-CLAIMS = (
-    Claim(
-        "lemma-3.4",
-        "paper",
-        "central",
-        "Lemma 3.4",
-        "“there exists cases where ACProp converges but AdaShift with n = 1 diverges, "
-        "but not vice versa”",
-        centering_wins,
-    ),
-    Claim(
-        "sparse-criterion",
-        "ours",
-        "proof step",
-        "Lemma 3.4",
-        "with ρ_t = g_t - m_{t-1} and Q = P²/4 ACProp converges on problem 2 if and "
-        "only if (1 - Q·β2^(P-3))·N < (Q - β2³)·W, N = β2²·ρ²_{P-2} + β2·ρ²_{P-1} + "
-        "ρ²_P, W = Σ_{t ≤ P-3} β2^(P-3-t)·ρ_t²",
-        criterion_is_the_drift,
-    ),
-)

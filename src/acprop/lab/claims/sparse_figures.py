@@ -6,16 +6,21 @@ from itertools import product
 
 import numpy as np
 
-from acprop.lab.claims.claim import Claim, Finding
-from acprop.lab.claims.grids import BETA2, PERIODS, protocol
-from acprop.lab.claims.sparse import CELLS, SPARSE_PERIODS, ratios_at, right
-from acprop.lab.drift import drift
+from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.grids import (
+    BETA2,
+    CELLS,
+    PERIODS,
+    SPARSE_PERIODS,
+    drifts,
+    protocol,
+    right,
+)
+from acprop.lab.claims.sparse import log_ratios
 from acprop.lab.limits import limits
-from acprop.lab.methods import METHODS
 from acprop.lab.problems import sparse
 from acprop.lab.regions import regions, share, surprises
 from acprop.lab.trajectories import paper_trajectories
-from acprop.rule import PAPER
 
 
 def area(beta1: float) -> Finding:
@@ -23,66 +28,43 @@ def area(beta1: float) -> Finding:
         "sparse", PERIODS["sparse"], protocol("acprop-paper", "adashift", beta1=beta1)
     )
     (ours, ours_limit), (theirs, theirs_limit) = map(share, found)
-    return Finding(
-        "holds" if ours > theirs else "fails",
+    return Finding.of(
+        ours > theirs,
         f"converged at 10⁴ steps: ACProp {ours:.1%}, AdaShift {theirs:.1%}; in the "
         f"limit {ours_limit:.1%} and {theirs_limit:.1%}",
         {"ACProp": [ours, ours_limit], "AdaShift": [theirs, theirs_limit]},
     )
 
 
-def early_convergence_is_luck() -> Finding:
-    sweep = protocol("acprop-paper", "adashift", beta1=0.85)
-    soon = regions("sparse", PERIODS["sparse"], sweep)
-    cells = [(r.optimizer, c) for r in soon for c in surprises(r)]
-    rows = sorted({c.period for _, c in cells})
-    later = regions("sparse", rows, replace(sweep, steps=300_000))
-    left = sum(len(surprises(r)) for r in later)
-    names = ", ".join(
-        f"{name} P = {c.period}, β2 = {c.beta2:.3f}" for name, c in cells[:3]
-    )
-    return Finding(
-        "holds" if cells and left < len(cells) else "fails",
-        f"{len(cells)} cells converge at 10⁴ steps against their drift ({names} …): a "
-        f"first step to x* and steps too small to leave it; {left} are left at 3·10⁵",
-        {
-            "cells": [
-                {"optimizer": name, "period": c.period, "beta2": c.beta2}
-                for name, c in cells
-            ],
-            "left at 3·10⁵ steps": left,
-        },
+for _beta1, _place in (
+    (0.85, "Appendix A.3, β1 = 0.85"),
+    (0.9, "Fig. 3"),
+    (0.95, "Appendix A.3, β1 = 0.95"),
+):
+    _words = f"with β1 = {_beta1} ACProp's area on problem 2 is larger than AdaShift's"
+    claim(f"fig-area-sparse-{_beta1}", "paper", "central", _place, _words)(
+        lambda beta1=_beta1: area(beta1)
     )
 
 
 def right_share(name: str, beta2: Sequence[float]) -> float:
     """The share of the plane with a right drift: P from 4 to 43, β1 = 0.9."""
-    return float(
-        np.mean(
-            [
-                drift(
-                    sparse(P),
-                    METHODS[name],
-                    PAPER,
-                    beta1=0.9,
-                    beta2=np.array(beta2),
-                    eps=0.0,
-                )
-                > 0
-                for P in PERIODS["sparse"]
-            ]
-        )
-    )
+    found = drifts("sparse", name, PERIODS["sparse"], 0.9, np.array(beta2))
+    return float(np.mean(found > 0))
 
 
+@claim("fig-area-sparse-much-larger", "paper", "central", "Appendix A.3")
 def much_larger() -> Finding:
-    """Much: half as large again, on both grids; on one alone leaves it open."""
+    """on problem 2 “ACProp has a much larger area of convergence than AdaShift”
+
+    Much: half as large again, on both grids; on one alone leaves it open.
+    """
     grids = {
         "β2 spread evenly over (0, 1)": tuple(np.linspace(0.005, 0.995, 199)),
         "1 - β2 on the log grid of our Fig. 3": BETA2,
     }
     shares = {
-        label: (right_share("acprop-paper", grid), right_share("adashift", grid))
+        label: tuple(right_share(name, grid) for name in ("acprop-paper", "adashift"))
         for label, grid in grids.items()
     }
     times = [ours / theirs for ours, theirs in shares.values()]
@@ -99,12 +81,13 @@ def much_larger() -> Finding:
     )
 
 
+@claim("sparse-not-always", "paper", "central", "Appendix A.3")
 def not_always() -> Finding:
-    """ACProp on problem 2, in the limit."""
-    wrong = ~right("acprop-paper")
+    """“for this problem the always-convergence does not hold”: ACProp on problem 2"""
+    wrong = ~right("sparse", "acprop-paper")
     periods = [P for P, rows in zip(SPARSE_PERIODS, wrong, strict=True) if rows.any()]
-    return Finding(
-        "holds" if periods else "fails",
+    return Finding.of(
+        periods,
         f"ACProp drifts away from x* in {int(wrong.sum())} of {CELLS} cells, the least "
         f"of which have P = {min(periods)}"
         if periods
@@ -113,24 +96,34 @@ def not_always() -> Finding:
     )
 
 
+@claim("fig-5-trajectories", "paper", "central", "Fig. 4 and Section 3.2")
 def trajectories() -> Finding:
-    """Fig. 4 as we draw it, without the first step, which hides the drift."""
+    """on problem 2 ACProp reaches x* = 0, AdaShift with n = 1 does not, and with a
+    larger n it does
+
+    Fig. 4 as we draw it, without the first step, which hides the drift.
+    """
     curves = paper_trajectories("sparse", kick=False)
     tail = {
         line.label: float(np.mean(line.y[-len(line.y) // 4 :])) for line in curves.lines
     }
     far, near = tail["AdaShift, n = 1"], (tail["ACProp"], tail["AdaShift, n = 10"])
     text = ", ".join(f"{k} {x:.2f}" for k, x in tail.items())
-    return Finding(
-        "holds" if max(near) < 0.1 and far > 0.9 else "fails",
+    return Finding.of(
+        max(near) < 0.1 and far > 0.9,
         f"P = 20, β1 = 0.9, β2 = 0.5, α0 = 0.1, first step 0, mean of the last quarter "
         f"of the points of 4000 steps: {text}",
         tail,
     )
 
 
+@claim("fig-6-moments", "paper", "proof step", "Fig. 5 and Section 3.2")
 def zeros_between() -> Finding:
-    """Where g_t = 0, from the closed forms: neither v nor m nor s is run here."""
+    """“When observing 0 gradient” v_t is β2·v_{t-1}, and s_t is β2·s_{t-1} +
+    (1-β2)·m_t² with m_t ≠ 0
+
+    Where g_t = 0, from the closed forms: neither v nor m nor s is run here.
+    """
     off, n, slower = 0.0, 0, 0
     settings = list(product((5, 10, 20, 40), (0.2, 0.5, 0.9), (0.5, 0.9, 0.99)))
     for P, beta1, beta2 in settings:
@@ -141,21 +134,30 @@ def zeros_between() -> Finding:
             off = max(off, abs(v / (beta2 * state.v[t - 1]) - 1), abs(s / by_hand - 1))
             slower += int(m != 0 and s / state.s[t - 1] > v / state.v[t - 1] - 1e-12)
             n += 1
-    return Finding(
-        "holds" if off < 1e-9 and slower == n else "fails",
+    return Finding.of(
+        off < 1e-9 and slower == n,
         f"at {n} zero gradients of {len(settings)} settled runs both recursions hold "
         f"up to {off:.0e}, m is not 0 in any, and s falls no faster than v in {slower}",
         {"largest relative error": float(off), "zeros": n, "slower": slower},
     )
 
 
+@claim(
+    "fig-difference-sign",
+    "paper",
+    "proof step",
+    "Appendix A.2, plots of the difference",
+)
 def sign_of_the_difference() -> Finding:
-    """On a plane of ours; positive everywhere would fail, some leaves it open."""
+    """“the value s⁺/s⁻ - v⁺/v⁻ is negative” in the plots for β1 = 0.2 and β1 = 0.9
+
+    On a plane of ours; positive everywhere would fail, some leaves it open.
+    """
     beta2, periods = np.linspace(0.1, 0.99, 90), range(4, 51)
     shares: dict[float, float] = {}
     highest: dict[float, int] = {}
     for beta1 in (0.2, 0.9):
-        above = {P: ratios_at(P, beta1, beta2) for P in periods}
+        above = {P: log_ratios(P, beta1, beta2) for P in periods}
         wrong = {P: s > v + 1e-9 for P, (s, v) in above.items()}
         shares[beta1] = 1 - float(np.mean([*wrong.values()]))
         highest[beta1] = max((P for P, w in wrong.items() if w.any()), default=0)
@@ -172,71 +174,29 @@ def sign_of_the_difference() -> Finding:
     )
 
 
-CLAIMS = (
-    *(
-        Claim(
-            f"fig-area-sparse-{beta1}",
-            "paper",
-            "central",
-            place,
-            f"with β1 = {beta1} ACProp's area on problem 2 is larger than AdaShift's",
-            lambda beta1=beta1: area(beta1),
-        )
-        for beta1, place in (
-            (0.85, "Appendix A.3, β1 = 0.85"),
-            (0.9, "Fig. 3"),
-            (0.95, "Appendix A.3, β1 = 0.95"),
-        )
-    ),
-    Claim(
-        "fig-area-sparse-much-larger",
-        "paper",
-        "central",
-        "Appendix A.3",
-        "on problem 2 “ACProp has a much larger area of convergence than AdaShift”",
-        much_larger,
-    ),
-    Claim(
-        "sparse-not-always",
-        "paper",
-        "central",
-        "Appendix A.3",
-        "“for this problem the always-convergence does not hold”: ACProp on problem 2",
-        not_always,
-    ),
-    Claim(
-        "fig-5-trajectories",
-        "paper",
-        "central",
-        "Fig. 4 and Section 3.2",
-        "on problem 2 ACProp reaches x* = 0, AdaShift with n = 1 does not, and with a "
-        "larger n it does",
-        trajectories,
-    ),
-    Claim(
-        "fig-6-moments",
-        "paper",
-        "proof step",
-        "Fig. 5 and Section 3.2",
-        "“When observing 0 gradient” v_t is β2·v_{t-1}, and s_t is β2·s_{t-1} + "
-        "(1-β2)·m_t² with m_t ≠ 0",
-        zeros_between,
-    ),
-    Claim(
-        "fig-difference-sign",
-        "paper",
-        "proof step",
-        "Appendix A.2, plots of the difference",
-        "“the value s⁺/s⁻ - v⁺/v⁻ is negative” in the plots for β1 = 0.2 and β1 = 0.9",
-        sign_of_the_difference,
-    ),
-    Claim(
-        "sparse-early-convergence",
-        "ours",
-        "central",
-        "Fig. 3",
-        "cells of problem 2 that converge at the horizon against their drift do so by "
-        "their first step only",
-        early_convergence_is_luck,
-    ),
-)
+@claim("sparse-early-convergence", "ours", "central", "Fig. 3")
+def early_convergence_is_luck() -> Finding:
+    """cells of problem 2 that converge at the horizon against their drift do so by
+    their first step only
+    """
+    sweep = protocol("acprop-paper", "adashift", beta1=0.85)
+    soon = regions("sparse", PERIODS["sparse"], sweep)
+    cells = [(r.optimizer, c) for r in soon for c in surprises(r)]
+    rows = sorted({c.period for _, c in cells})
+    later = regions("sparse", rows, replace(sweep, steps=300_000))
+    left = sum(len(surprises(r)) for r in later)
+    names = ", ".join(
+        f"{name} P = {c.period}, β2 = {c.beta2:.3f}" for name, c in cells[:3]
+    )
+    return Finding.of(
+        cells and left < len(cells),
+        f"{len(cells)} cells converge at 10⁴ steps against their drift ({names} …): a "
+        f"first step to x* and steps too small to leave it; {left} are left at 3·10⁵",
+        {
+            "cells": [
+                {"optimizer": name, "period": c.period, "beta2": c.beta2}
+                for name, c in cells
+            ],
+            "left at 3·10⁵ steps": left,
+        },
+    )

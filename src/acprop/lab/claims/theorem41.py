@@ -1,6 +1,8 @@
 """Theorem 4.1 as printed and as it follows, and the condition it puts on α0."""
 
 import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import zeta  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
@@ -8,26 +10,36 @@ from scipy.special import zeta  # pyright: ignore[reportMissingTypeStubs, report
 from acprop.lab.bounds import (
     Constants,
     bound,
+    measure,
     natural_constants,
     power_sum,
     theorem_41_corrected,
     theorem_41_without_ceiling,
 )
-from acprop.lab.claims.claim import Claim, Finding
-from acprop.lab.descent import SECTION_4, WalkSettings, walk
-from acprop.lab.methods import method
-from acprop.lab.nonconvex import PROBLEMS, problem
+from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.descent import SECTION_4, WalkSettings
+from acprop.lab.methods import Method, method
+from acprop.lab.nonconvex import PROBLEMS, NonConvex, problem
 from acprop.lab.steps import iterate
 from acprop.reference import Hyper
+
+PLACE = "Section 4, Theorem 4.1"
+PROOF = "Appendix B, proof of Theorem 4.1"
+NATURAL = "Section 4, after Theorem 4.1"
 
 ETAS = (0.5, 0.6, 0.75, 0.9, 0.999)
 
 
+@claim("theorem-4.1-as-printed", "paper", "constant", PLACE)
 def as_printed() -> Finding:
-    """One run without noise is enough: its left side has no luck in it."""
+    """The average squared gradient is at most 2/C_l·[(M_f - f*)·α0·T^(η-1) +
+    L·C_u²·σ²·α0/(2(1-η))·T^-η].
+
+    One run without noise is enough: its left side has no luck in it.
+    """
     r = bound("cosine", "4.1", alpha0=0.01, eta=0.5, steps=100, eps=1.0, seeds=1)
-    return Finding(
-        "holds" if r.printed_holds else "fails",
+    return Finding.of(
+        r.printed_holds,
         f"1 - cos x from π/2 without noise, ε = 1, α0 = 0.01 (allowed up to "
         f"{r.constants.alpha0_limit:.3f}), η = ½, T = 100: the average squared "
         f"gradient is {r.measured.average:.4f}, the printed right side {r.printed:.4f}",
@@ -39,43 +51,54 @@ def as_printed() -> Finding:
     )
 
 
+def shares(
+    right_side: Callable[[Constants, WalkSettings], float],
+    runs: Iterable[tuple[NonConvex, Method, WalkSettings]],
+) -> list[float]:
+    """What each run measures, plus three standard errors, over the bound on it."""
+    found: list[float] = []
+    for p, optimizer, h in runs:
+        c = natural_constants(p, optimizer, eps=h.eps, beta1=h.beta1)
+        found.append(measure(p, optimizer, h).above / right_side(c, h))
+    return found
+
+
+@claim("theorem-4.1-corrected", "ours", "central", PLACE)
 def corrected() -> Finding:
-    """Every problem, both asynchronous members and SGD, at the largest α0 allowed."""
-    shares: list[float] = []
-    for p in PROBLEMS.values():
-        for name in ("acprop-paper", "adashift", "sgd"):
-            c = natural_constants(p, method(name), eps=1.0, beta1=0.9)
-            for eta, T in ((0.5, 1), (0.5, 20), (0.5, 300), (0.75, 300)):
-                r = bound(
-                    p.name,
-                    "4.1",
-                    alpha0=c.alpha0_limit,
-                    eta=eta,
-                    steps=T,
-                    optimizer=name,
-                )
-                above = r.measured.average + 3 * r.measured.error
-                shares.append(above / r.corrected)
-    worst = max(shares)
-    return Finding(
-        "holds" if worst <= 1 else "fails",
-        f"in {len(shares)} settings (mean of 16 seeds plus three standard errors) the "
+    """The expected average is at most 2/C_l·[(M_f - f*)/α0·T^(η-1) +
+    L·C_u²·σ²·α0/(2(1-η))·T^-η].
+    """
+    found = shares(
+        theorem_41_corrected,
+        (
+            (p, m, WalkSettings(natural_constants(p, m).alpha0_limit, eta, T))
+            for p in PROBLEMS.values()
+            for m in map(method, ("acprop-paper", "adashift", "sgd"))
+            for eta, T in ((0.5, 1), (0.5, 20), (0.5, 300), (0.75, 300))
+        ),
+    )
+    worst = max(found)
+    return Finding.of(
+        worst <= 1,
+        f"in {len(found)} settings (mean of 16 seeds plus three standard errors) the "
         f"average squared gradient is at most {worst:.2f} of the corrected right side",
-        {"settings": len(shares), "worst_share": worst},
+        {"settings": len(found), "worst_share": worst},
     )
 
 
+@claim("theorem-4.1-for-every-run", "paper", "wording", PLACE)
 def for_every_run() -> Finding:
-    """g is 0 or twofold, a coin each step: tails for ever has probability 2^-T > 0."""
+    """The left side is printed without an expectation, so that the bound, with 1/α0 put
+    right, would hold for every run; the proof takes expectations.
+
+    g is 0 or twofold, a coin each step: tails for ever has probability 2^-T > 0.
+    """
     p, acprop, eps = problem("cosine-dropout"), method("acprop-paper"), 10.0
-    c = natural_constants(p, acprop, eps=eps, beta1=0.9)
-    alpha0 = c.alpha0_limit
-    T = next(
-        T
-        for T in range(1, 10_000)
-        if theorem_41_corrected(c, alpha0=alpha0, eta=0.5, T=T) < 0.9
-    )
-    right = theorem_41_corrected(c, alpha0=alpha0, eta=0.5, T=T)
+    c = natural_constants(p, acprop, eps=eps)
+    h = WalkSettings(c.alpha0_limit, steps=1, eps=eps, seeds=64)
+    while theorem_41_corrected(c, h) >= 0.9:
+        h = replace(h, steps=h.steps + 1)
+    T, right = h.steps, theorem_41_corrected(c, h)
     x, total = np.array(p.x0), 0.0
     for _, after in iterate(
         acprop,
@@ -84,28 +107,27 @@ def for_every_run() -> Finding:
         lambda _, x: 0 * p.gradient(x),
         steps=T,
         x0=x,
-        alpha0=alpha0,
-        eta=0.5,
+        alpha0=h.alpha0,
+        eta=h.eta,
     ):
         total += float(np.sum(p.gradient(x) ** 2))
         x = after
-    mean = walk(p, acprop, WalkSettings(alpha0, steps=T, eps=eps, seeds=64)).averages[
-        -1
-    ]
-    return Finding(
-        "holds" if total / T <= right else "fails",
+    mean = measure(p, acprop, h).average
+    return Finding.of(
+        total / T <= right,
         f"with g = 0 or 2∇f by a coin, ε = 10, T = {T}: a run of probability 2^-{T} "
         f"has the average {total / T:.2f} above the corrected right side {right:.2f}, "
-        f"which bounds the mean over runs ({np.mean(mean):.2f}), as the proof has it",
-        {"run": total / T, "corrected": right, "mean": float(np.mean(mean)), "T": T},  # pyright: ignore[reportUnknownArgumentType]
+        f"which bounds the mean over runs ({mean:.2f}), as the proof has it",
+        {"run": total / T, "corrected": right, "mean": mean, "T": T},
     )
 
 
+@claim("theorem-4.1-condition-is-needed", "ours", "proof step", PLACE)
 def condition_is_needed() -> Finding:
-    """Beyond α0 ≤ C_l/(L·C_u²) the corrected inequality breaks."""
+    """Above α0 = C_l/(L·C_u²) the corrected inequality can fail."""
     r = bound("cosine", "4.1", alpha0=100.0, steps=1000, seeds=1)
-    return Finding(
-        "fails" if r.corrected_holds else "holds",
+    return Finding.of(
+        not r.corrected_holds,
         f"1 - cos x without noise at α0 = 100, above the limit "
         f"{r.constants.alpha0_limit:.2f}: the average is {r.measured.average:.3f} and "
         f"the corrected right side {r.corrected:.4f}",
@@ -113,8 +135,18 @@ def condition_is_needed() -> Finding:
     )
 
 
+@claim(
+    "theorem-4.1-condition-excludes-the-experiments",
+    "ours",
+    "constant",
+    "Appendix C, table of hyper-parameters",
+)
 def condition_excludes_experiments() -> Finding:
-    """α0·L·(2·β1·M_g + ε) ≤ ε², for the appendix's table of hyper-parameters."""
+    """With C_u = 1/ε the condition on α0 rules out the paper's own settings for every
+    loss with L·M_g ≥ 10^-12.
+
+    α0·L·(2·β1·M_g + ε) ≤ ε², for the appendix's table of hyper-parameters.
+    """
     table = {
         "ImageNet": (1e-3, 0.9, 1e-12),
         "GAN": (2e-4, 0.5, 1e-16),
@@ -124,19 +156,23 @@ def condition_excludes_experiments() -> Finding:
         name: eps**2 / (lr * 2 * beta1) for name, (lr, beta1, eps) in table.items()
     }
     listed = ", ".join(f"{name} {value:.0e}" for name, value in largest.items())
-    return Finding(
-        "holds" if max(largest.values()) < 1e-12 else "fails",
+    return Finding.of(
+        max(largest.values()) < 1e-12,
         f"with C_u = 1/ε the condition asks for L·M_g below: {listed}",
         largest,
     )
 
 
+@claim("theorem-4.1-delta-to-the-minus-four", "paper", "definition", NATURAL)
 def steps_to_precision() -> Finding:
-    """At η = ½ the right side is K/√T, so δ² is reached at T = K²·δ^-4."""
+    """At η = ½ a squared gradient of δ² needs O(δ^-4) steps.
+
+    At η = ½ the right side is K/√T, so δ² is reached at T = K²·δ^-4.
+    """
     c = Constants(0.5, 1.0, L=1.0, M_f=2.0, f_star=0.0, M_g=1.0, sigma=0.5, d=1)
 
     def right(T: int) -> float:
-        return theorem_41_corrected(c, alpha0=0.5, eta=0.5, T=T)
+        return theorem_41_corrected(c, WalkSettings(0.5, steps=T))
 
     needed = [math.ceil((right(1) / delta**2) ** 2) for delta in (0.1, 0.01)]
     enough = all(
@@ -144,41 +180,43 @@ def steps_to_precision() -> Finding:
         for T, delta in zip(needed, (0.1, 0.01), strict=True)
     )
     exponent = math.log10(needed[1] / needed[0])
-    return Finding(
-        "holds" if enough and abs(exponent - 4) < 1e-3 else "fails",
+    return Finding.of(
+        enough and abs(exponent - 4) < 1e-3,
         f"for the corrected bound a ten times smaller δ needs 10^{exponent:.3f} times "
         f"as many steps ({needed[0]:.2e} and {needed[1]:.2e})",
         {"steps": needed, "exponent": exponent},
     )
 
 
+@claim("ceiling-takes-the-logarithm", "ours", "proof step", PROOF)
 def ceiling_takes_the_logarithm() -> Finding:
-    """SGD has A_t = 1 and no delay at all, and both bounds."""
+    """O(1/√T) instead of O(log T/√T) is due to f ≤ M_f, or to a constant α0/√T: for SGD
+    the same proof gives the logarithm without either.
+
+    SGD has A_t = 1 and no delay at all, and both bounds.
+    """
     p, sgd = problem("cosine-noisy"), method("sgd")
-    c = natural_constants(p, sgd, eps=1.0, beta1=0.9)
+    c = natural_constants(p, sgd)
     f_1 = float(p.f(np.array([p.x0]))[0])
 
     def scaled(T: int) -> tuple[float, float]:
-        a = theorem_41_corrected(c, alpha0=1.0, eta=0.5, T=T)
-        b = theorem_41_without_ceiling(c, alpha0=1.0, eta=0.5, T=T, f_1=f_1)
+        h = WalkSettings(1.0, steps=T)
+        a, b = theorem_41_corrected(c, h), theorem_41_without_ceiling(c, h, f_1)
         return a * math.sqrt(T), b * math.sqrt(T)
 
     def constant_rate(T: int) -> float:
         """√T times the bound without a ceiling, for the constant rate α0/√T."""
-        rate = T**-0.5
-        without = theorem_41_without_ceiling(c, alpha0=rate, eta=0.0, T=T, f_1=f_1)
-        return without * math.sqrt(T)
+        h = WalkSettings(T**-0.5, 0.0, T)
+        return theorem_41_without_ceiling(c, h, f_1) * math.sqrt(T)
 
     (a, b), (a6, b6) = scaled(10**2), scaled(10**6)
     known = constant_rate(10**6)
     growth = (b6 - b) / math.log(10**4)
-    seen = walk(p, sgd, WalkSettings(1.0, steps=1000)).averages[-1].mean() * math.sqrt(
-        1000
-    )
+    seen = measure(p, sgd, WalkSettings(1.0)).average * math.sqrt(1000)
     flat = abs(a6 / a - 1) < 1e-9 and abs(growth / (c.L * c.sigma**2) - 1) < 0.01
     flat = flat and abs(known / constant_rate(10**2) - 1) < 1e-9
-    return Finding(
-        "holds" if flat and seen <= min(scaled(1000)) else "fails",
+    return Finding.of(
+        flat and seen <= min(scaled(1000)),
         f"for SGD, √T times the bound stays {a:.2f} with M_f and grows from {b:.2f} to "
         f"{b6:.2f} between T = 10² and 10⁶ without ({growth:.3f} per unit of log T); "
         f"with the constant rate α0/√T it stays {known:.2f}, without M_f",
@@ -187,99 +225,22 @@ def ceiling_takes_the_logarithm() -> Finding:
             "without": [b, b6],
             "growth": growth,
             "constant rate": known,
-            "measured": float(seen),
+            "measured": seen,
         },
     )
 
 
+@claim("harmonic-sum-bound", "paper", "proof step", PROOF)
 def sum_bound() -> Finding:
-    """H_T(η) ≤ T^(1-η)/(1-η), and the paper's way there: ζ(η) + ½·T^-η ≤ 0."""
+    """Σ t^-η ≤ T^(1-η)/(1-η), as ζ(η) + ½·T^-η is not positive."""
     horizons = (1, 2, 3, 10, 1000, 100_000)
-    shares = [
+    parts = [
         power_sum(T, eta) * (1 - eta) / T ** (1 - eta) for eta in ETAS for T in horizons
     ]
     rests = [float(zeta(eta)) + 0.5 for eta in ETAS]
-    return Finding(
-        "holds" if max(shares) <= 1 and max(rests) <= 0 else "fails",
+    return Finding.of(
+        max(parts) <= 1 and max(rests) <= 0,
         f"for η from {ETAS[0]} to {ETAS[-1]} and T from 1 to 10⁵ the sum is at most "
-        f"{max(shares):.4f} of T^(1-η)/(1-η), and ζ(η) + ½ is at most {max(rests):.2f}",
-        {"worst_share": max(shares), "worst_rest": max(rests)},
+        f"{max(parts):.4f} of T^(1-η)/(1-η), and ζ(η) + ½ is at most {max(rests):.2f}",
+        {"worst_share": max(parts), "worst_rest": max(rests)},
     )
-
-
-PLACE = "Section 4, Theorem 4.1"
-PROOF = "Appendix B, proof of Theorem 4.1"
-NATURAL = "Section 4, after Theorem 4.1"
-
-
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        "theorem-4.1-as-printed",
-        "paper",
-        "constant",
-        PLACE,
-        "The average squared gradient is at most "
-        "2/C_l·[(M_f - f*)·α0·T^(η-1) + L·C_u²·σ²·α0/(2(1-η))·T^-η].",
-        as_printed,
-    ),
-    Claim(
-        "theorem-4.1-corrected",
-        "ours",
-        "central",
-        PLACE,
-        "The expected average is at most "
-        "2/C_l·[(M_f - f*)/α0·T^(η-1) + L·C_u²·σ²·α0/(2(1-η))·T^-η].",
-        corrected,
-    ),
-    Claim(
-        "theorem-4.1-for-every-run",
-        "paper",
-        "wording",
-        PLACE,
-        "The left side is printed without an expectation, so that the bound, with "
-        "1/α0 put right, would hold for every run; the proof takes expectations.",
-        for_every_run,
-    ),
-    Claim(
-        "theorem-4.1-condition-is-needed",
-        "ours",
-        "proof step",
-        PLACE,
-        "Above α0 = C_l/(L·C_u²) the corrected inequality can fail.",
-        condition_is_needed,
-    ),
-    Claim(
-        "theorem-4.1-condition-excludes-the-experiments",
-        "ours",
-        "constant",
-        "Appendix C, table of hyper-parameters",
-        "With C_u = 1/ε the condition on α0 rules out the paper's own settings for "
-        "every loss with L·M_g ≥ 10^-12.",
-        condition_excludes_experiments,
-    ),
-    Claim(
-        "theorem-4.1-delta-to-the-minus-four",
-        "paper",
-        "definition",
-        NATURAL,
-        "At η = ½ a squared gradient of δ² needs O(δ^-4) steps.",
-        steps_to_precision,
-    ),
-    Claim(
-        "ceiling-takes-the-logarithm",
-        "ours",
-        "proof step",
-        PROOF,
-        "O(1/√T) instead of O(log T/√T) is due to f ≤ M_f, or to a constant α0/√T: for "
-        "SGD the same proof gives the logarithm without either.",
-        ceiling_takes_the_logarithm,
-    ),
-    Claim(
-        "harmonic-sum-bound",
-        "paper",
-        "proof step",
-        PROOF,
-        "Σ t^-η ≤ T^(1-η)/(1-η), as ζ(η) + ½·T^-η is not positive.",
-        sum_bound,
-    ),
-)

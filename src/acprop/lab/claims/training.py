@@ -17,10 +17,13 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from acprop.lab.claims.claim import Claim, Finding
+from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.numerics import NUMERICS
+from acprop.lab.claims.numerics_constants import CONSTANTS
 
 _MNIST = "Section 4, empirical validations on MNIST"
 _VGG = "Appendix C.2, robustness to β1 and β2"
+
 LATE = 10  # "for epochs > 10"
 BETA1 = 0.9
 NAMES = {"acprop": "ACProp (the authors' code)", "adam": "Adam"}
@@ -43,19 +46,25 @@ def _about(runs: list[list[dict[str, float]]]) -> str:
     return f"{len(runs)} runs of {len(runs[0])} epochs by {names}"
 
 
+@claim("mnist-s-below-v", "paper", "central", _MNIST)
 def s_below_v() -> Finding:
+    """“we observe s_t ≤ v_t”, of the means over all parameters"""
     runs = _runs()
     shares = [epoch["s"] / epoch["v"] for run in runs for epoch in run]
-    return Finding(
-        "holds" if max(shares) <= 1 else "fails",
+    return Finding.of(
+        max(shares) <= 1,
         f"{_about(runs)}, v and s from the same gradients: at the end of an epoch the "
         f"mean of s is between {min(shares):.2f} and {max(shares):.2f} of that of v",
         {"least": min(shares), "largest": max(shares)},
     )
 
 
+@claim("mnist-late-minima", "paper", "central", _MNIST)
 def late_minima() -> Finding:
-    """≈: within a quarter; noise alone would make 2·β1²/(1 + β1) = 0.85."""
+    """“For epochs > 10, we observe that min s_t ≈ min v_t”
+
+    ≈: within a quarter; noise alone would make 2·β1²/(1 + β1) = 0.85.
+    """
     runs = _runs()
     shares = [
         min(e["s"] for e in run[LATE:]) / min(e["v"] for e in run[LATE:])
@@ -63,8 +72,8 @@ def late_minima() -> Finding:
     ]
     first = [run[0]["s"] / run[0]["v"] for run in runs]
     ok = all(0.75 < share < 1.25 for share in shares)
-    return Finding(
-        "holds" if ok else "fails",
+    return Finding.of(
+        ok,
         f"{_about(runs)}, v and s from the same gradients: after epoch {LATE} min s is "
         f"{min(shares):.2f} to {max(shares):.2f} of min v; s is {min(first):.2f} to "
         f"{max(first):.2f} of v after the first epoch already, so this is no mark of a "
@@ -73,8 +82,13 @@ def late_minima() -> Finding:
     )
 
 
+@claim("mnist-centered-is-faster", "paper", "central", _MNIST)
 def centered_is_faster() -> Finding:
-    """By the mean training loss of an epoch: ahead early, and ahead at the end?"""
+    """“the centered-type (ACProp, AdaBelief) converges faster, validating our analysis
+    for early phases”
+
+    By the mean training loss of an epoch: ahead early, and ahead at the end?
+    """
     record = measured()["mnist"]
     losses = {
         name: [[epoch["train_loss"] for epoch in run] for run in runs]
@@ -107,8 +121,13 @@ def centered_is_faster() -> Finding:
     )
 
 
+@claim("small-s-in-practice", "paper", "proof step", NUMERICS)
 def small_s() -> Finding:
-    """Extremely small: below 1e-8, so that Algorithm 2's ε = 1e-16 is the larger."""
+    """“In practice, especially in deep learning, the gradient suffers from large noise,
+    hence s_t does not take extremely small values”
+
+    Extremely small: below 1e-8, so that Algorithm 2's ε = 1e-16 is the larger.
+    """
     found = measured()["moments"]
     below = {name: task["below_1e-8"] for name, task in found.items()}
     listed = "; ".join(
@@ -117,15 +136,18 @@ def small_s() -> Finding:
         f"{task['longer_than']['1000']:.2%} met a gradient above 1000·√s_{{t-1}}"
         for name, task in found.items()
     )
-    return Finding(
-        "fails" if max(below.values()) > 1e-3 else "holds",
+    return Finding.of(
+        not (max(below.values()) > 1e-3),
         f"Algorithm 2's s without ε in runs by the authors' code, {listed}",
         found,
     )
 
 
+@claim("mnist-ratio-decays", "paper", "central", _MNIST)
 def ratio_decays() -> Finding:
-    """By a twentieth at least, from the first epoch to those after the tenth.
+    """“the ratio v_t/s_t decays with training”
+
+    By a twentieth at least, from the first epoch to those after the tenth.
 
     The paper plots v and s of different optimizers; a flat ratio of the same gradients
     does not refute that.
@@ -146,12 +168,16 @@ def ratio_decays() -> Finding:
     )
 
 
+@claim("mnist-noise-from-the-start", "ours", "constant", CONSTANTS)
 def noise_from_the_start() -> Finding:
+    """On MNIST |μ| ≫ σ is not seen: from the first epoch on s/v is that of pure noise,
+    2β1²/(1 + β1)
+    """
     runs = _runs()
     pure = 2 * BETA1**2 / (1 + BETA1)
     shares = [epoch["s"] / epoch["v"] / pure for run in runs for epoch in run]
-    return Finding(
-        "holds" if max(abs(share - 1) for share in shares) < 0.03 else "fails",
+    return Finding.of(
+        max(abs(share - 1) for share in shares) < 0.03,
         f"{_about(runs)}: s/v is {min(shares):.3f} to {max(shares):.3f} times "
         f"2·β1²/(1 + β1) = {pure:.3f} at the end of every epoch",
         {"least": min(shares), "largest": max(shares)},
@@ -172,8 +198,13 @@ def _spread(beta: str) -> tuple[float, float]:
     return max(means) - min(means), noise
 
 
+@claim("vgg-betas", "paper", "central", _VGG)
 def betas() -> Finding:
-    """Small runs can show the difference; that they do not would not refute it."""
+    """“ACProp is robust to different values of β1, and is more sensitive to values of
+    β2”
+
+    Small runs can show the difference; that they do not would not refute it.
+    """
     spreads = {beta: _spread(beta) for beta in ("beta1", "beta2")}
     (one, noise1), (two, noise2) = spreads.values()
     shown = two - one > 2 * math.hypot(noise1, noise2)
@@ -187,67 +218,3 @@ def betas() -> Finding:
         f"would {'confirm it' if shown else 'decide'}",
         {beta: list(pair) for beta, pair in spreads.items()},
     )
-
-
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        "mnist-s-below-v",
-        "paper",
-        "central",
-        _MNIST,
-        "“we observe s_t ≤ v_t”, of the means over all parameters",
-        s_below_v,
-    ),
-    Claim(
-        "mnist-late-minima",
-        "paper",
-        "central",
-        _MNIST,
-        "“For epochs > 10, we observe that min s_t ≈ min v_t”",
-        late_minima,
-    ),
-    Claim(
-        "mnist-centered-is-faster",
-        "paper",
-        "central",
-        _MNIST,
-        "“the centered-type (ACProp, AdaBelief) converges faster, validating our "
-        "analysis for early phases”",
-        centered_is_faster,
-    ),
-    Claim(
-        "small-s-in-practice",
-        "paper",
-        "proof step",
-        "Appendix C.1, centering does not suffer from numerical issues",
-        "“In practice, especially in deep learning, the gradient suffers from large "
-        "noise, hence s_t does not take extremely small values”",
-        small_s,
-    ),
-    Claim(
-        "mnist-ratio-decays",
-        "paper",
-        "central",
-        _MNIST,
-        "“the ratio v_t/s_t decays with training”",
-        ratio_decays,
-    ),
-    Claim(
-        "mnist-noise-from-the-start",
-        "ours",
-        "constant",
-        "Section 4, constants in the upper bound of regret",
-        "On MNIST |μ| ≫ σ is not seen: from the first epoch on s/v is that of pure "
-        "noise, 2β1²/(1 + β1)",
-        noise_from_the_start,
-    ),
-    Claim(
-        "vgg-betas",
-        "paper",
-        "central",
-        _VGG,
-        "“ACProp is robust to different values of β1, and is more sensitive to values "
-        "of β2”",
-        betas,
-    ),
-)

@@ -2,43 +2,27 @@
 
 import numpy as np
 
-from acprop.lab.claims.claim import Claim, Finding
-from acprop.lab.claims.grids import SOME_BETA1, WIDE_BETA, WIDE_PERIODS
-from acprop.lab.claims.sparse import CELLS, right
-from acprop.lab.drift import drift
-from acprop.lab.methods import METHODS
-from acprop.lab.problems import dense
-from acprop.rule import PAPER
+from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.grids import CELLS, right
 
 
-def right_on_dense(name: str) -> np.ndarray:
-    """Is the drift right? [period, beta1, beta2] on problem 1."""
-    return np.array(
-        [
-            [
-                drift(dense(P), METHODS[name], PAPER, beta1=b, beta2=WIDE_BETA, eps=0.0)
-                > 0
-                for b in SOME_BETA1
-            ]
-            for P in WIDE_PERIODS
-        ]
-    )
-
-
+@claim("weaker-than-sync", "paper", "central", "Section 3, opening")
 def weaker_than_others() -> Finding:
-    """Than the synchronous methods on problem 1, than AdaShift on problem 2."""
-    ours = right_on_dense("acprop-paper"), right("acprop-paper")
+    """“Therefore, ACProp has weaker convergence conditions than AdaShift and other
+    sync-optimizers”: than the latter on problem 1, than AdaShift on problem 2
+    """
+    ours = right("dense", "acprop-paper"), right("sparse", "acprop-paper")
     others = {
-        "RMSProp": (0, right_on_dense("rmsprop")),
-        "Adam": (0, right_on_dense("adam")),
-        "AdaBelief": (0, right_on_dense("adabelief")),
-        "AdaShift": (1, right("adashift")),
+        "RMSProp": (0, right("dense", "rmsprop")),
+        "Adam": (0, right("dense", "adam")),
+        "AdaBelief": (0, right("dense", "adabelief")),
+        "AdaShift": (1, right("sparse", "adashift")),
     }
     wins = {k: int(np.sum(ours[i] & ~theirs)) for k, (i, theirs) in others.items()}
     lost = {k: int(np.sum(theirs & ~ours[i])) for k, (i, theirs) in others.items()}
     listed = ", ".join(f"{k} {n}" for k, n in wins.items())
-    return Finding(
-        "holds" if min(wins.values()) > 0 and not any(lost.values()) else "fails",
+    return Finding.of(
+        min(wins.values()) > 0 and not any(lost.values()),
         "cells in which ACProp alone drifts rightly, against each on the problem on "
         f"which the paper compares them: {listed}; the other way round "
         f"{sum(lost.values())}",
@@ -46,14 +30,14 @@ def weaker_than_others() -> Finding:
     )
 
 
+@claim("weaker-than-its-twin", "ours", "central", "Section 3, opening")
 def against_its_twin() -> Finding:
-    """Centered RMSProp differs from ACProp in the delay and in nothing else."""
+    """against centered RMSProp, which differs in the delay only, ACProp gains on
+    problem 1 and is no different on problem 2
+    """
     pairs = {
-        "problem 1": (
-            right_on_dense("acprop-paper"),
-            right_on_dense("rmsprop-centered"),
-        ),
-        "problem 2": (right("acprop-paper"), right("rmsprop-centered")),
+        f"problem {i}": (right(kind, "acprop-paper"), right(kind, "rmsprop-centered"))
+        for i, kind in enumerate(("dense", "sparse"), 1)
     }
     shares = {k: (float(a.mean()), float(b.mean())) for k, (a, b) in pairs.items()}
     alone = {
@@ -65,51 +49,24 @@ def against_its_twin() -> Finding:
         f"{k}: {a:.1%} and {b:.1%}, alone in {alone[k][0]} and {alone[k][1]} cells"
         for k, (a, b) in shares.items()
     )
-    return Finding(
-        "holds" if ok else "fails",
+    return Finding.of(
+        ok,
         f"right drift of ACProp and of centered RMSProp, {listed}",
         {"shares": shares, "alone": alone},
     )
 
 
+@claim("sparse-sync-with-momentum", "ours", "central", "Section 3, opening")
 def sync_with_momentum_on_sparse() -> Finding:
+    """on problem 2, where the paper does not compare them, Adam, AdaBelief and AMSGrad
+    converge on more cells than ACProp
+    """
     names = ("acprop-paper", "adashift", "rmsprop", "adam", "adabelief", "amsgrad")
-    shares = {name: float(np.mean(right(name))) for name in names}
+    shares = {name: float(np.mean(right("sparse", name))) for name in names}
     least = min(shares[k] for k in ("adam", "adabelief", "amsgrad"))
     listed = ", ".join(f"{k} {v:.1%}" for k, v in shares.items())
-    return Finding(
-        "holds" if least > shares["acprop-paper"] else "fails",
+    return Finding.of(
+        least > shares["acprop-paper"],
         f"right drift on {CELLS} cells of problem 2: {listed}",
         shares,
     )
-
-
-CLAIMS = (
-    Claim(
-        "weaker-than-sync",
-        "paper",
-        "central",
-        "Section 3, opening",
-        "“Therefore, ACProp has weaker convergence conditions than AdaShift and other "
-        "sync-optimizers”: than the latter on problem 1, than AdaShift on problem 2",
-        weaker_than_others,
-    ),
-    Claim(
-        "weaker-than-its-twin",
-        "ours",
-        "central",
-        "Section 3, opening",
-        "against centered RMSProp, which differs in the delay only, ACProp gains on "
-        "problem 1 and is no different on problem 2",
-        against_its_twin,
-    ),
-    Claim(
-        "sparse-sync-with-momentum",
-        "ours",
-        "central",
-        "Section 3, opening",
-        "on problem 2, where the paper does not compare them, Adam, AdaBelief and "
-        "AMSGrad converge on more cells than ACProp",
-        sync_with_momentum_on_sparse,
-    ),
-)

@@ -1,6 +1,6 @@
 // Lines over steps: one picture in a figure of the page.
 
-import { axes, labelled, linearTicks, logTicks, scale, svg } from "./svg.js";
+import { axes, labelled, linearTicks, logTicks, makePlot, scale, svg } from "./svg.js";
 import { number, whole } from "./format.js";
 
 const FEW = 50; // points that are drawn as dots too
@@ -11,23 +11,17 @@ const FEW = 50; // points that are drawn as dots too
 // t: {lo, hi}; y: {lo, hi, log}; yLabel; marks: steps to point at; summary: what a
 // reader who does not see the picture is told.
 export function makeChart(host, height) {
-  const plot = host.querySelector(".plot");
   const readout = host.querySelector(".readout");
-  const image = svg("svg", { role: "img", preserveAspectRatio: "xMinYMin" });
-  plot.append(image);
+  const { image, fit } = makePlot(host, height, { role: "img" });
   let shown = null;
 
   function draw(spec) {
-    const width = Math.max(plot.clientWidth, 240);
-    const box = { left: 52, right: width - 10, top: 22, bottom: height - 40 };
+    const box = fit({ "aria-label": spec.summary });
     const x = scale(spec.t, box.left, box.right);
     const y = scale(spec.y, box.bottom, box.top);
     const room = Math.max(2, Math.floor((box.right - box.left) / 62));
     const xTicks = linearTicks(spec.t.lo, spec.t.hi, room).filter(Number.isInteger);
     const yTicks = (spec.y.log ? logTicks : linearTicks)(spec.y.lo, spec.y.hi, 4);
-    image.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    image.setAttribute("height", height);
-    image.setAttribute("aria-label", spec.summary);
     image.replaceChildren(
       axes({
         box,

@@ -9,7 +9,7 @@ import { makeChart, rangeOf } from "./chart.js";
 import { borderOf, makePlane, Z } from "./plane.js";
 import { makeThresholds } from "./thresholds-view.js";
 import { decay, number, percent, whole } from "./format.js";
-import { html, swatch } from "./svg.js";
+import { html, swatch, tableRow } from "./svg.js";
 
 const PERIODS = 4; // of the close-up
 const MARKS = 12; // more would be a curtain
@@ -97,34 +97,22 @@ function drawRun(charts, state, { problem, runs, seen }) {
   });
   const t = spanOf(state);
   const marks = marksOf(state, t);
+  const closeUp = (chart, lines, log, yLabel, what) =>
+    chart({
+      lines,
+      t,
+      y: rangeOf(lines, t, log),
+      yLabel,
+      marks,
+      summary: `${what}; at the end ${ends(lines)}`,
+    });
   const single = (key, label, values) => ({ key, label, values, first: 1 });
   const gm = [single("g", "g", seen.g), single("m", "m", seen.m)];
-  charts.m({
-    lines: gm,
-    t,
-    y: rangeOf(gm, t, false),
-    yLabel: "g and m",
-    marks,
-    summary: `The gradient g and its running mean m; at the end ${ends(gm)}`,
-  });
   const vs = [single("v", "v", seen.v), single("s", "s", seen.s)];
   if ("acprop" in runs) vs.push(single("acprop", "s of the default", runs.acprop.s));
-  charts.s({
-    lines: vs,
-    t,
-    y: rangeOf(vs, t, true),
-    yLabel: "v and s",
-    marks,
-    summary: `The second moments v and s; at the end ${ends(vs)}`,
-  });
-  charts.size({
-    lines: of("size"),
-    t,
-    y: rangeOf(of("size"), t, true),
-    yLabel: "step size",
-    marks,
-    summary: `Step sizes; at the end ${ends(of("size"))}`,
-  });
+  closeUp(charts.m, gm, false, "g and m", "The gradient g and its running mean m");
+  closeUp(charts.s, vs, true, "v and s", "The second moments v and s");
+  closeUp(charts.size, of("size"), true, "step size", "Step sizes");
 }
 
 // Who goes where, by name: all that are drawn.
@@ -165,14 +153,7 @@ function fillTable(body, state, { problem, runs, explained, border }) {
         "x at the end": number(x.at(-1)),
         "mean distance": number(far / tail),
       };
-      return html(
-        "tr",
-        { "data-method": key },
-        html("th", { scope: "row" }, swatch(key), METHODS[key].label),
-        ...Object.entries(cells).map(([label, text]) =>
-          html("td", { "data-label": label }, text),
-        ),
-      );
+      return tableRow(key, METHODS[key].label, cells);
     }),
   );
 }

@@ -10,8 +10,7 @@ import {
   mean,
   secondMoment,
   segments,
-  logCentered,
-  logUncentered,
+  logSecondMoment,
   logAdd,
 } from "./limits.js";
 
@@ -141,13 +140,11 @@ function logDenominators(problem, method, convention, { beta1, beta2, eps }) {
   const { rule } = method;
   if (isNormalised(method)) return new Float64Array(P);
   const logEps = Math.log(eps);
-  let seen;
-  if (rule.center === "m") {
-    seen = logCentered(problem, beta1, beta2);
-    // g_t - m_t = β1·(g_t - m_{t-1})
-    if (convention.residual === "previous")
-      seen = seen.map((x) => x - 2 * Math.log(beta1));
-  } else seen = logUncentered(problem, beta2);
+  const isCentered = rule.center === "m";
+  let seen = logSecondMoment(segments(problem, beta1, isCentered), beta2);
+  // g_t - m_t = β1·(g_t - m_{t-1})
+  if (isCentered && convention.residual === "previous")
+    seen = seen.map((x) => x - 2 * Math.log(beta1));
   const before = (k) => seen.map((_, t) => seen[(t - (k % P) + P) % P]);
   if (rule === "adopt") return before(1).map((x) => Math.max(x / 2, logEps));
   if (convention.eps_placement === "accumulated")

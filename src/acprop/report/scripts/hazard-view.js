@@ -4,7 +4,7 @@ import { METHODS, CONVENTIONS } from "./rules.js";
 import { feed } from "./simulate.js";
 import { makeChart, rangeOf } from "./chart.js";
 import { number } from "./format.js";
-import { axes, html, labelled, linearTicks, scale, svg, swatch } from "./svg.js";
+import { axes, html, labelled, linearTicks, makePlot, onDrag, scale, svg, swatch, tableRow } from "./svg.js";
 
 const RULES = [
   { key: "acprop", convention: "guarded" },
@@ -87,12 +87,7 @@ function fillTable(body, found, lr) {
         "largest step": number(most * lr),
         "x moved in all": number(moved * lr),
       };
-      return html(
-        "tr",
-        { "data-method": key },
-        html("th", { scope: "row" }, swatch(key), label),
-        ...Object.entries(cells).map(([name, text]) => html("td", { "data-label": name }, text)),
-      );
+      return tableRow(key, label, cells);
     }),
   );
 }
@@ -101,9 +96,7 @@ const HEIGHT = 220;
 
 // A picture to draw in: by mouse, finger, or arrow keys at a cursor.
 function makeEditor(host, change) {
-  const plot = host.querySelector(".plot");
-  const image = svg("svg", { role: "slider", tabindex: 0, class: "editor" });
-  plot.append(image);
+  const { image, fit } = makePlot(host, HEIGHT, { role: "slider", tabindex: 0, class: "editor" });
   let places = null;
   let now = [0];
   let cursor = 0;
@@ -112,15 +105,18 @@ function makeEditor(host, change) {
   function draw(g) {
     now = g;
     cursor = Math.min(cursor, g.length - 1);
-    const width = Math.max(plot.clientWidth, 240);
-    const box = { left: 52, right: width - 10, top: 22, bottom: HEIGHT - 40 };
     const most = Math.max(2, 1.1 * Math.max(...g.map(Math.abs)));
+    const box = fit({
+      "aria-label": "The gradient at the cursor: left and right move it, up and down change it",
+      "aria-valuemin": -most,
+      "aria-valuemax": most,
+      "aria-valuenow": g[cursor],
+      "aria-valuetext": `step ${cursor + 1} of ${g.length}: gradient ${g[cursor]}`,
+    });
     const x = scale({ lo: 0.5, hi: g.length + 0.5 }, box.left, box.right);
     const y = scale({ lo: -most, hi: most }, box.bottom, box.top);
     const bar = Math.max(1, (0.8 * (box.right - box.left)) / g.length);
-    const ticks = linearTicks(1, g.length, Math.max(2, width / 75)).filter(Number.isInteger);
-    image.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
-    image.setAttribute("height", HEIGHT);
+    const ticks = linearTicks(1, g.length, Math.max(2, box.right / 75)).filter(Number.isInteger);
     const bars = g.map((value, i) => {
       const [at, end, zero] = [x.at(i + 1), y.at(value), y.at(0)];
       return `M${(at - bar / 2).toFixed(1)} ${zero.toFixed(1)}V${end.toFixed(1)}h${bar.toFixed(1)}V${zero.toFixed(1)}Z`;
@@ -143,22 +139,13 @@ function makeEditor(host, change) {
       }),
       svg("circle", { class: "cursor-dot", cx: x.at(cursor + 1), cy: y.at(now[cursor]), r: 4 }),
     );
-    for (const [name, value] of Object.entries({
-      "aria-label": "The gradient at the cursor: left and right move it, up and down change it",
-      "aria-valuemin": -most,
-      "aria-valuemax": most,
-      "aria-valuenow": g[cursor],
-      "aria-valuetext": `step ${cursor + 1} of ${g.length}: gradient ${g[cursor]}`,
-    }))
-      image.setAttribute(name, value);
     places = { x, y, most };
   }
 
-  function at(event) {
-    const { left, top } = image.getBoundingClientRect();
+  function at(left, top) {
     const { x, y, most } = places;
-    const i = Math.round(x.back(event.clientX - left)) - 1;
-    const value = Math.min(Math.max(y.back(event.clientY - top), -most), most);
+    const i = Math.round(x.back(left)) - 1;
+    const value = Math.min(Math.max(y.back(top), -most), most);
     return {
       i: Math.min(Math.max(i, 0), now.length - 1),
       value: Math.round(value * 20) / 20 || 0,
@@ -176,17 +163,11 @@ function makeEditor(host, change) {
     [last, cursor, now] = [to, to.i, g];
     change(g);
   }
-  image.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0) return;
-    image.setPointerCapture(event.pointerId);
+  const begin = () => {
     image.focus({ preventScroll: true });
     last = null;
-    stroke(at(event));
-    event.preventDefault();
-  });
-  image.addEventListener("pointermove", (event) => {
-    if (image.hasPointerCapture(event.pointerId)) stroke(at(event));
-  });
+  };
+  onDrag(image, begin, (left, top) => stroke(at(left, top)));
   image.addEventListener("keydown", (event) => {
     const by = { ArrowUp: 0.1, ArrowDown: -0.1, PageUp: 1, PageDown: -1 }[event.key];
     const to = {

@@ -44,16 +44,16 @@ export function mean(problem, beta1) {
   return m;
 }
 
-// What s (centered) or v averages, segment by segment: w is first_i at impulse i, then
-// rest_i·ratio^(j-1) for j = 1, 2 … It does not depend on β2.
+// The roots of what s (centered) or v averages, segment by segment: √w is first_i at
+// impulse i, then rest_i·ratio^(j-1) for j = 1, 2 … They do not depend on β2.
 export function segments(problem, beta1, centered) {
   const impulses = impulsesOf(problem, centered ? beta1 : 0.5);
   const { at, after, surprise } = impulses;
   return {
     ...impulses,
-    first: at.map((a, i) => (centered ? beta1 * surprise[i] : problem.cycle[a]) ** 2),
-    rest: after.map((u) => (centered ? beta1 * u : problem.rest) ** 2),
-    ratio: centered ? beta1 * beta1 : 1,
+    first: at.map((a, i) => (centered ? beta1 * surprise[i] : problem.cycle[a])),
+    rest: after.map((u) => (centered ? beta1 * u : problem.rest)),
+    ratio: centered ? beta1 : 1,
   };
 }
 
@@ -61,19 +61,20 @@ export function segments(problem, beta1, centered) {
 // too small for a double.
 export function secondMoment({ P, at, n, gap, first, rest, ratio }, beta2, out) {
   const gain = 1 - beta2;
+  const shrink = ratio * ratio;
   let y = 0;
   for (let i = 0; i < n; i++) {
-    y = beta2 * y + gain * first[i];
-    for (let j = 1, w = rest[i]; j < gap[i]; j++, w *= ratio) y = beta2 * y + gain * w;
+    y = beta2 * y + gain * first[i] ** 2;
+    for (let j = 1, w = rest[i] ** 2; j < gap[i]; j++, w *= shrink) y = beta2 * y + gain * w;
   }
   y /= -Math.expm1(P * Math.log(beta2)); // what once round leaves, for ever
   let least = Infinity;
   for (let i = 0; i < n; i++) {
     let t = at[i];
-    let w = first[i];
+    let w = first[i] ** 2;
     for (let j = 0; j < gap[i]; j++) {
       y = beta2 * y + gain * w;
-      w = j === 0 ? rest[i] : w * ratio;
+      w = j === 0 ? rest[i] ** 2 : w * shrink;
       out[t] = y;
       if (y < least) least = y;
       t = t + 1 === P ? 0 : t + 1;
@@ -82,35 +83,11 @@ export function secondMoment({ P, at, n, gap, first, rest, ratio }, beta2, out) 
   return least > SMALLEST;
 }
 
-// log s at every phase.
-export function logCentered(problem, beta1, beta2) {
-  const impulses = impulsesOf(problem, beta1);
-  const log2 = (u) => 2 * (Math.log(Math.abs(u)) + Math.log(beta1));
-  return settled(
-    impulses,
-    Math.log(beta2),
-    impulses.surprise.map(log2),
-    impulses.after.map(log2),
-    2 * Math.log(beta1),
-  );
-}
-
-// log v at every phase.
-export function logUncentered(problem, beta2) {
-  const impulses = impulsesOf(problem, 0.5); // any β1: v does not depend on m
-  const log2 = (g) => 2 * Math.log(Math.abs(g));
-  return settled(
-    impulses,
-    Math.log(beta2),
-    impulses.at.map((a) => log2(problem.cycle[a])),
-    impulses.at.map(() => log2(problem.rest)),
-    0,
-  );
-}
-
-// log y of y_t = β2·y_{t-1} + (1 - β2)·w_t. In the segment of impulse i w is first_i,
-// then rest_i·ratio^(j-1) for j = 1, 2 …
-function settled({ P, at, n, gap }, logBeta2, logFirst, logRest, logRatio) {
+// The same as logarithms, where one underflows.
+export function logSecondMoment({ P, at, n, gap, first, rest, ratio }, beta2) {
+  const log2 = (root) => 2 * Math.log(Math.abs(root));
+  const [logFirst, logRest, logRatio] = [first.map(log2), rest.map(log2), log2(ratio)];
+  const logBeta2 = Math.log(beta2);
   const logGain = Math.log(-Math.expm1(logBeta2));
   const own = (i, j) =>
     logGain +

@@ -1,7 +1,7 @@
 // The (P, β2) plane: exact borders from the closed forms, that of the default from walks
 // over a coarser grid, and the point that a reader drags over it.
 
-import { axes, scale, svg } from "./svg.js";
+import { axes, makePlot, onDrag, scale, set, svg } from "./svg.js";
 import { crossings, toBeta2, toLogit } from "./borders.js";
 import { PROBLEMS, problemOf } from "./problems.js";
 import { isEntangled } from "./rules.js";
@@ -48,27 +48,22 @@ export function borderOf(name, method, key, convention, { beta1, eps }) {
 // `host` is a <figure> with an empty .plot; `move(P, beta2)` is called when the point
 // is dragged or moved by keys.
 export function makePlane(host, move) {
-  const plot = host.querySelector(".plot");
+  const { image, fit } = makePlot(host, HEIGHT, { role: "group" }, 60);
   const handle = svg("circle", { class: "point", r: 9, tabindex: 0, role: "slider" });
   const cross = svg("path", { class: "crosshair" });
   const under = svg("g");
   // The point itself is never taken out: it would lose the focus.
-  const image = svg("svg", { role: "group", preserveAspectRatio: "xMinYMin" }, under, cross, handle);
-  plot.append(image);
+  image.append(under, cross, handle);
   let places = null;
   let now = { P: 10, beta2: 0.9, least: 3 };
 
   function draw({ name, P, beta2, layers, focus }) {
-    const width = Math.max(plot.clientWidth, 240);
-    const box = { left: 60, right: width - 12, top: 22, bottom: HEIGHT - 40 };
+    const box = fit({ "aria-label": `The plane of P and β2, ${PROBLEMS[name].label}` });
     const { least } = PROBLEMS[name];
     const x = scale({ lo: least - 0.25, hi: MOST * 1.04, log: true }, box.left, box.right);
     const y = scale({ lo: Z.lo - 0.15, hi: Z.hi + 0.15 }, box.bottom, box.top);
     const beta2Ticks = BETA2.map((value) => [toLogit(value), String(value)]);
     const periodTicks = [least, ...PERIODS.filter((P) => P > least + 0.5)];
-    image.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
-    image.setAttribute("height", HEIGHT);
-    image.setAttribute("aria-label", `The plane of P and β2, ${PROBLEMS[name].label}`);
     const chosen = layers.find((layer) => layer.key === focus);
     under.replaceChildren(
       hatching(),
@@ -84,11 +79,11 @@ export function makePlane(host, move) {
       }),
       ...layers.map((layer) => borderLines(layer, x, y)),
     );
-    places = { x, y, box };
+    places = { x, y };
     now = { P, beta2, least };
     const [cx, cy] = [x.at(P), y.at(toLogit(beta2))];
     cross.setAttribute("d", `M${box.left} ${cy}H${box.right}M${cx} ${box.top}V${box.bottom}`);
-    for (const [attribute, value] of Object.entries({
+    set(handle, {
       cx,
       cy,
       "aria-label": "Point in the plane: left and right change P, up and down β2",
@@ -96,8 +91,7 @@ export function makePlane(host, move) {
       "aria-valuemax": MOST,
       "aria-valuenow": P,
       "aria-valuetext": `P = ${P}, β2 = ${decay(beta2)}`,
-    }))
-      handle.setAttribute(attribute, value);
+    });
   }
 
   const go = (P, z) => {
@@ -110,20 +104,11 @@ export function makePlane(host, move) {
     };
     move(now.P, now.beta2);
   };
-  const follow = (event) => {
-    const { left, top } = image.getBoundingClientRect();
-    go(places.x.back(event.clientX - left), places.y.back(event.clientY - top));
-  };
-  image.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0) return;
-    image.setPointerCapture(event.pointerId);
-    handle.focus({ preventScroll: true });
-    follow(event);
-    event.preventDefault();
-  });
-  image.addEventListener("pointermove", (event) => {
-    if (image.hasPointerCapture(event.pointerId)) follow(event);
-  });
+  onDrag(
+    image,
+    () => handle.focus({ preventScroll: true }),
+    (left, top) => go(places.x.back(left), places.y.back(top)),
+  );
   handle.addEventListener("keydown", (event) => {
     const far = event.shiftKey ? 10 : 1;
     const z = toLogit(now.beta2);

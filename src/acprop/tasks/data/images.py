@@ -21,6 +21,7 @@ from acprop.tasks.data.pictures import ImageFolder
 from acprop.tasks.data.sets import describe
 
 Pair = tuple[Tensor, Tensor]
+_LOADERS = {"folders": "load_folders", "text": "load_text", "pairs": "load_corpus"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +47,7 @@ class Images:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Folders:
-    """ImageNet: the same questions, but images are decoded when they are asked for."""
+    """ImageNet: the same questions, but images are decoded when they are needed."""
 
     name: str
     train: ImageFolder
@@ -68,16 +69,12 @@ class Folders:
 def load(name: str, *, cache: Path | None = None) -> Images:
     """Read a fetched set into memory. Sizes are checked, bytes by ``verify``."""
     data = describe(name)
-    if data.form == "folders":
+    if data.form not in ("idx", "cifar10", "cifar100"):
+        remedy = _LOADERS.get(data.form)
         raise UserError(
-            f"name must be a set that fits in memory, got {name!r}; use load_folders"
+            f"name must be a set of images, got {name!r}"
+            + (f"; use {remedy}" if remedy else "")
         )
-    if data.form == "text":
-        raise UserError(f"name must be a set of images, got {name!r}; use load_text")
-    if data.form == "pairs":
-        raise UserError(f"name must be a set of images, got {name!r}; use load_corpus")
-    if data.form == "weights":
-        raise UserError(f"name must be a set of images, got {name!r}, which is none")
     source = store.whole(name, cache)
     (train_x, train_y), (test_x, test_y) = _read(data, store.folder_of(name, cache))
     mean, std = data.mean, data.std

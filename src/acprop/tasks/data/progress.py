@@ -3,49 +3,25 @@
 from rich.progress import (
     DownloadColumn,
     ProgressColumn,
-    Task,
     TimeElapsedColumn,
     TransferSpeedColumn,
 )
-from rich.text import Text
 
 from acprop.progress import Bar
 
 
-class _Amount(DownloadColumn):
-    """Bytes, or the number of things where those are counted."""
-
-    def render(self, task: Task) -> Text:
-        if task.fields.get("things"):
-            return Text(f"{task.completed:.0f}/{task.total or 0:.0f}")
-        return super().render(task)
-
-
-class _Speed(TransferSpeedColumn):
-    """Bytes per second; of things it says nothing."""
-
-    def render(self, task: Task) -> Text:
-        return Text() if task.fields.get("things") else super().render(task)
-
-
 class DownloadBar(Bar):
-    """A bar in bytes, or in packages; without a total it only moves."""
+    """A bar in bytes; without a total it only moves."""
 
     def columns(self) -> tuple[ProgressColumn, ...]:
         """Bytes and their speed."""
-        return _Amount(), _Speed(), TimeElapsedColumn()
+        return DownloadColumn(), TransferSpeedColumn(), TimeElapsedColumn()
 
-    def begin(self, words: str, total: int | None = None) -> None:
-        """Start a new piece of work, in bytes."""
-        self._progress.reset(self._row, description=words, things=False)
+    def begin(self, words: str) -> None:
+        """Start a new piece of work, of unknown length."""
+        self._progress.reset(self._row, description=words)
         # reset() takes None for "as it was"
-        self._progress.tasks[0].total = total
-
-    def count(self, words: str, done: int, total: int) -> None:
-        """So many of so many packages are here; the next one is on its way."""
-        self._progress.update(
-            self._row, description=words, completed=done, total=total, things=True
-        )
+        self._progress.tasks[0].total = None
 
     # What pooch wants of a progress bar: total, update, reset and close.
 

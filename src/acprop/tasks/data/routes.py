@@ -21,26 +21,32 @@ CONNECT_SECONDS = 5  # a closed network is often one that does not answer
 READ_SECONDS = 30
 N_RETRIES = 1
 PACKAGE_SECONDS = 900  # 139 MB on a slow line
+# A wheel only: a source package would run code of its own.
+WHEEL = ("--no-deps", "--only-binary", ":all:", "--quiet")
+# What downloads packages into the folder it is run in; their names follow.
+COMMANDS = {
+    "npm": ("npm", "pack", "--ignore-scripts", "--fetch-retries=1"),
+    "apt": ("apt-get", "download"),
+    "pip": (sys.executable, "-m", "pip", "download", *WHEEL),
+}
 
 
 @dataclass(slots=True)
 class Origin:
     """What source.json will say; some of it is known only after the download.
 
-    version    of apt's package
-    archives   of pairs, each file that they came from: its name and its sha256
+    archives: of pairs, each file that they came from, with its sha256.
     """
 
     route: str
     origin: str
-    version: str = field(default="")
     archives: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
 
     def plain(self) -> dict[str, Any]:
-        about = {"route": self.route, "origin": self.origin + self.version}
+        about = {"route": self.route, "origin": self.origin}
         return {**about, "archives": self.archives} if self.archives else about
 
-    def came(self, path: Path, **more: str) -> None:
+    def add_archive(self, path: Path, **more: str) -> None:
         """Write down a file that pairs come from."""
         self.archives.append({"file": path.name, **more, "sha256": sha256_of(path)})
 
@@ -51,7 +57,7 @@ def from_address(
     """Download with pooch, one archive after another."""
     import pooch  # pyright: ignore[reportMissingTypeStubs]
 
-    # pooch tells of every download and retry; we have a bar and an error for that
+    # pooch logs every download and retry; we have a bar and an error for that
     pooch.get_logger().setLevel("WARNING")
     keeper = pooch.create(  # pyright: ignore[reportUnknownMemberType]
         path=work,
@@ -66,9 +72,7 @@ def from_address(
     for archive in route.archives:
         bar.begin(f"{data.name}: {archive.file}")
         path = Path(keeper.fetch(archive.file, downloader=get))  # pyright: ignore[reportArgumentType]
-        if data.bitext is not None:
-            origin.came(path)
-        yield from unpack(path, archive, data)
+        yield from _unpacked(path, archive, data, origin)
         path.unlink()
 
 
@@ -76,57 +80,28 @@ def from_package(
     package: Package, data: Dataset, work: Path, bar: DownloadBar, origin: Origin
 ) -> Iterator[Named]:
     """Download a package without installing it, and take it apart."""
-    bar.begin(f"{data.name}: {package}")
-    path = download(package, work)
+    bar.begin(f"{data.name}: {package.manager} {package.name}")
+    download(package.manager, [package.name], work)
+    found = sorted(work.glob(package.archive.file))
+    if len(found) != 1:
+        names = sorted(p.name for p in work.iterdir())
+        raise DataError(f"{package.archive.file} must be downloaded, got {names}")
     if package.manager == "apt":
-        origin.version = f"@{version_of(path)}"
-    bar.begin(f"{data.name}: unpacking {path.name}")
-    yield from unpack(path, package.archive, data)
+        origin.origin += f"@{version_of(found[0])}"
+    bar.begin(f"{data.name}: unpacking {found[0].name}")
+    yield from unpack(found[0], package.archive, data)
 
 
-def download(package: Package, work: Path) -> Path:
-    """Have its manager put a package into a folder; nothing is installed."""
-    download_all([package], work)
-    return only(work, package.archive)
+def download(manager: str, packages: Sequence[str], work: Path) -> None:
+    """Packages of one manager in one call; its last words are the reason if it fails.
 
-
-def download_all(packages: Sequence[Package], work: Path) -> None:
-    """Packages of one manager in one call; apt takes a second to begin."""
-    first, *others = packages
-    if first.manager == "apt":
-        need("dpkg-deb", "dpkg-deb is not installed")
-    command = [*_command(first), *(package.name for package in others)]
-    _call(command, work, f"{first.manager} is not installed")
-
-
-def version_of(deb: Path) -> str:
-    """name_version_architecture.deb, where %3a stands for a colon"""
-    return deb.name.split("_")[1].replace("%3a", ":")
-
-
-def _command(package: Package) -> list[str]:
-    """What downloads a package into the folder it is run in."""
-    if package.manager == "npm":
-        return ["npm", "pack", package.name, "--ignore-scripts", "--fetch-retries=1"]
-    if package.manager == "apt":
-        return ["apt-get", "download", package.name]
-    # A wheel only: a source package would run code of its own.
-    options = ["--no-deps", "--only-binary", ":all:", "--quiet"]
-    return [sys.executable, "-m", "pip", "download", *options, package.name]
-
-
-def need(tool: str, otherwise: str) -> str:
-    path = shutil.which(tool)
-    if path is None:
-        raise DataError(otherwise)
-    return path
-
-
-def _call(command: Sequence[str], work: Path, otherwise: str) -> None:
-    """Run a package manager in the workshop; its last words are the reason."""
-    tool = need(command[0], otherwise)
+    Nothing is installed.
+    """
+    if manager == "apt":
+        need("dpkg-deb")
+    command = COMMANDS[manager]
     done = subprocess.run(
-        [tool, *command[1:]],
+        [need(command[0], manager), *command[1:], *packages],
         cwd=work,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -137,14 +112,23 @@ def _call(command: Sequence[str], work: Path, otherwise: str) -> None:
         check=False,
     )
     if done.returncode != 0:
+        words = "pip download" if manager == "pip" else " ".join(command[:2])
         raise DataError(
-            f"{_words(command)} ended with {done.returncode}: {_complaint(done.stderr)}"
+            f"{words} ended with {done.returncode}: {_complaint(done.stderr)}"
         )
 
 
-def _words(command: Sequence[str]) -> str:
-    """npm pack, apt-get download, pip download."""
-    return " ".join(command[2:4] if command[0] == sys.executable else command[:2])
+def version_of(deb: Path) -> str:
+    """name_version_architecture.deb, where %3a stands for a colon"""
+    return deb.name.split("_")[1].replace("%3a", ":")
+
+
+def need(tool: str, name: str | None = None) -> str:
+    """Where this program is."""
+    path = shutil.which(tool)
+    if path is None:
+        raise DataError(f"{name or tool} is not installed")
+    return path
 
 
 _ERRORS = ("e:", "npm err", "error:")
@@ -155,15 +139,7 @@ def _complaint(stderr: str) -> str:
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith(_ERRORS)]
     kept = [line for line in errors or lines if "complete log" not in line]
-    return "; ".join(kept[:3])[:300] or "it said nothing"
-
-
-def only(folder: Path, archive: Archive) -> Path:
-    found = sorted(folder.glob(archive.file))
-    if len(found) != 1:
-        names = sorted(p.name for p in folder.iterdir())
-        raise DataError(f"{archive.file} must be downloaded, got {names}")
-    return found[0]
+    return "; ".join(kept[:3])[:300] or "no reason was given"
 
 
 def from_folder(
@@ -171,21 +147,27 @@ def from_folder(
 ) -> Iterator[Named]:
     """The user's copy: the files, plain or gzipped, or an archive of them."""
     bar.begin(f"{data.name}: {folder}")
-    for place in (folder / layout for layout in data.layouts):
+    for place in (folder / name for name in (data.name, *data.layouts, ".")):
         found = [p for name in data.members for p in _plain_or_gz(place, name)]
         if len(found) == len(data.members):
             for name, path in zip(data.members, found, strict=True):
                 if data.bitext is not None:
-                    origin.came(path)
+                    origin.add_archive(path)
                 yield name, read_plain(path, data.size_of(name))
             return
         for archive in _whole(data):
             for path in sorted(place.glob(archive.file))[:1]:
-                if data.bitext is not None:
-                    origin.came(path)
-                yield from unpack(path, archive, data)
+                yield from _unpacked(path, archive, data, origin)
                 return
     raise DataError(f"it holds neither {by_hand(data)}")
+
+
+def _unpacked(
+    path: Path, archive: Archive, data: Dataset, origin: Origin
+) -> Iterator[Named]:
+    if data.bitext is not None:
+        origin.add_archive(path)
+    yield from unpack(path, archive, data)
 
 
 def _plain_or_gz(place: Path, name: str) -> list[Path]:

@@ -89,8 +89,8 @@ def _known(
     file: File, source: dict[str, Any], what: Literal["sha256", "n_bytes"]
 ) -> Any:
     """What the set's description says of a file; else what its fetch recorded."""
-    said = getattr(file, what)
-    return source.get(what, {}).get(file.name) if said is None else said
+    known = getattr(file, what)
+    return source.get(what, {}).get(file.name) if known is None else known
 
 
 def whole(name: str, cache: Path | None = None) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else -1
 
 
-def damage(data: Dataset, cache: Path | None = None) -> list[str]:
+def find_problems(data: Dataset, cache: Path | None = None) -> list[str]:
     """Read and hash every file; one sentence for each that is not as it should be."""
     folder = folder_of(data.name, cache)
     try:
@@ -165,7 +165,7 @@ def locked(
 
 
 @contextmanager
-def workshop(data: Dataset, cache: Path | None = None) -> Generator[Path]:
+def staging_folder(data: Dataset, cache: Path | None = None) -> Generator[Path]:
     """A hidden folder on the cache's own disk, gone at the end."""
     folder = tempfile.mkdtemp(prefix=f".{data.name}-", dir=cache_folder(cache))
     try:
@@ -184,7 +184,7 @@ def install(
 ) -> Path:
     """Check every file, write them all, and only then let them be seen.
 
-    about: route and origin, asked for at the end: some routes learn them on the way.
+    about: route and origin, called at the end: some routes learn them on the way.
     """
     new = work / "new"
     new.mkdir()
@@ -219,7 +219,7 @@ def publish(
     _write(new / SOURCE, (json.dumps(source, indent=2) + "\n").encode())
     _sync(new)
     place = folder_of(data.name, cache)
-    if place.exists():  # a damaged one; it goes with the workshop
+    if place.exists():  # a damaged one; it goes with the staging folder
         os.replace(place, new.with_name("old"))
     os.replace(new, place)
     _sync(place.parent)

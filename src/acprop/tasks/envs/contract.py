@@ -12,7 +12,7 @@ FLOATS = NDArray[np.float64]
 BOOLS = NDArray[np.bool_]
 
 
-# Whoever judges a policy waits for the end of an episode: it has to come.
+# Whoever evaluates a policy waits for the end of an episode: it has to come.
 LONGEST = 100_000
 
 

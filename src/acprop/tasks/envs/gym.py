@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from acprop import checks
 from acprop.checks import UserError
 from acprop.tasks.envs.contract import INTS, Moved, ends_within
-from acprop.tasks.task import stream
+from acprop.tasks.task import derive_seed
 
 
 @final
@@ -49,7 +49,7 @@ class GymEnvs:
         self.seen = np.stack([self._begin(i) for i in range(n)])
 
     def _begin(self, i: int) -> NDArray[Any]:
-        self.seeds[i] = stream(self.seed, "episode", self.n_episodes)
+        self.seeds[i] = derive_seed(self.seed, "episode", self.n_episodes)
         self.actions[i] = []
         self.n_episodes += 1
         return self._plain(self.envs[i].reset(seed=self.seeds[i])[0])

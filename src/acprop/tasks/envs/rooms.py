@@ -14,7 +14,7 @@ import torch
 
 from acprop import checks
 from acprop.tasks.envs.contract import BOOLS, FLOATS, INTS, Moved, ends_within
-from acprop.tasks.task import stream
+from acprop.tasks.task import derive_seed
 
 PLAN = """
 #############
@@ -76,14 +76,14 @@ class Rooms:
 
     def __init__(self, n: int, seed: int, limit: int | None = None) -> None:
         self.n, self.seed = checks.whole("n", n), seed
-        asked = EPISODE_LIMIT if limit is None else limit
-        self.limit = ends_within("four-rooms", asked)
+        own = EPISODE_LIMIT if limit is None else limit
+        self.limit = ends_within("four-rooms", own)
         self.n_moves = 0
         self.age: INTS = np.zeros(n, int)  # moves made in the running episode
         self.cell = start(self._chance()[0])
 
     def _chance(self) -> FLOATS:
-        draw = np.random.default_rng(stream(self.seed, "rooms", self.n_moves))
+        draw = np.random.default_rng(derive_seed(self.seed, "rooms", self.n_moves))
         return draw.random((2, self.n))
 
     def observe(self) -> INTS:

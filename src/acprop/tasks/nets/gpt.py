@@ -19,7 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, scaled_dot_product_attention
 
-from acprop.checks import UserError, UserTypeError
+from acprop import checks
+from acprop.checks import UserError
 
 STD = 0.02
 
@@ -36,13 +37,7 @@ class Sizes:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value: object = getattr(self, field.name)
-            if type(value) is not int:
-                raise UserTypeError(
-                    f"{field.name} must be a whole number, got {value!r}"
-                )
-            if value < 1:
-                raise UserError(f"{field.name} must be 1 or more, got {value}")
+            checks.whole(field.name, getattr(self, field.name))
         if self.width % self.heads:
             raise UserError(
                 f"width must be a multiple of heads = {self.heads}, got {self.width}"
@@ -81,7 +76,7 @@ class Block(nn.Module):
 
 @final
 class GPT(nn.Module):
-    """Tells the next symbol at every place, from those up to it."""
+    """Predicts the next symbol at every place, from those up to it."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()

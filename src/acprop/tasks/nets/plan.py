@@ -1,4 +1,4 @@
-"""What a network is asked to be: classes, image, stem, size.
+"""What a network shall be: classes, image, stem, size.
 
 The factors shrink or widen a published network; at 1 they give it exactly:
 

@@ -152,7 +152,7 @@ def _doubled(x: Tensor) -> Tensor:
 
 
 def _initialise(net: nn.Module, *, gain: float, spectral: bool) -> None:
-    """Draw every weight, and divide by singular values where asked for.
+    """Draw every weight, and divide by singular values where that is wanted.
 
     gain: of the 3×3 kernels in blocks.
     """

@@ -182,14 +182,14 @@ class DecoderLayer(_Layer):
                 *(torch.cat(pair, 2) for pair in zip(written, now, strict=True))
             )
         x = self.after(0, x, self.attention(own, now, None, causal=written is None))
-        asked = self.before(1, x)
-        x = self.after(1, x, self.attention_to_source(asked, of_source, mask))
+        query = self.before(1, x)
+        x = self.after(1, x, self.attention_to_source(query, of_source, mask))
         return self.perceptron(2, x), now
 
 
 @final
 class Transformer(nn.Module):
-    """Tells the next symbol of a translation at every place."""
+    """Predicts the next symbol of a translation at every place."""
 
     def __init__(self, sizes: TransformerSizes) -> None:
         super().__init__()

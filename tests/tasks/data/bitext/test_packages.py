@@ -2,13 +2,11 @@
 
 import json
 import os
-from dataclasses import replace
 
 import pytest
 
 from acprop.tasks.data import DataError, fetch, is_present, sets, source_of, verify
 from acprop.tasks.data.corpora import load_corpus
-from acprop.tasks.data.progress import DownloadBar
 
 from ..tiny import hidden
 from .packed import DE, catalog, deb, harvested
@@ -111,18 +109,6 @@ def test_a_broken_package_is_named_and_nothing_is_left(debs, cache):
     assert hidden(cache) == []
 
 
-def test_a_package_whose_bytes_never_change_is_compared(
-    debs, cache, monkeypatch, words
-):
-    """The Bibles of npm have one version; another file of that name is not it."""
-    one, two = words.bitext.origin
-    two = replace(two, archive=replace(two.archive, sha256="0" * 64))
-    bitext = replace(words.bitext, origin=(one, two))
-    monkeypatch.setitem(sets.SETS, "words", replace(words, bitext=bitext))
-    assert "two_1.0_all.deb must have sha256 000000000000…, got" in refusal(folder=debs)
-    assert hidden(cache) == []
-
-
 def test_verify_hashes_what_was_recorded(debs):
     place = fetch("words", folder=debs)
     path = place / "val.tsv"
@@ -150,12 +136,3 @@ def test_pairs_that_an_older_version_made_are_made_again(debs):
     assert "must be made by this version of acprop" in verify("words")[0]
     fetch("words", folder=debs)
     assert verify("words") == []
-
-
-@pytest.mark.usefixtures("apt")
-def test_the_bar_counts_packages(monkeypatch):
-    counted = []
-    monkeypatch.setattr(DownloadBar, "count", lambda _, *said: counted.append(said))
-    fetch("words")
-    assert counted[0] == ("words: apt", 0, 2)
-    assert [n for _, n, _ in counted] == sorted(n for _, n, _ in counted)

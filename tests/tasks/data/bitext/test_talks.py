@@ -10,7 +10,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from acprop.tasks.data import DataError, fetch, load_corpus, sets, source_of, verify
+from acprop.tasks.data import DataError, fetch, sets, source_of, verify
+from acprop.tasks.data.corpora import load_corpus
 from acprop.tasks.data.sets import describe
 
 from ..tiny import hidden, sha256, tgz
@@ -221,24 +222,6 @@ def test_the_table_of_talks_has_a_column_for_each_language(
     fetch(f"ted-{language}-en", folder=folder)
     corpus = load_corpus(f"ted-{language}-en")
     assert corpus.train == corpus.val == corpus.test == [(rows[0][column], rows[0][1])]
-
-
-@pytest.mark.parametrize(("pair", "n_tests"), [("ja-en", 6), ("ro-en", 1)])
-def test_iwslt17_has_sets_for_validation_and_test(folder, pair, n_tests):
-    data = describe(f"iwslt17-{pair}")
-    archive = data.official[0].archives[0]
-    members = {
-        f"{archive.inside}/{name}": tags("xx")
-        if name.startswith("train")
-        else xml("xx", "Set")
-        for name in data.members
-    }
-    give(folder, archive.file, members)
-    fetch(data.name, folder=folder)
-    corpus = load_corpus(data.name)
-    assert corpus.train[2][0] == "xx null & so on."  # the case is kept
-    assert len(corpus.train) == N + 2
-    assert [len(corpus.val), len(corpus.test)] == [3, 3 * n_tests]
 
 
 DE, EN = "de-en/train.tags.de-en.de", "de-en/train.tags.de-en.en"

@@ -1,29 +1,62 @@
-"""All packages of a set → train, val and test in the cache's own files.
+"""Debian packages → train, val and test in the cache's own files.
 
 Packages are downloaded and read, never installed. What is made of them depends on their
 bytes and their order alone.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from acprop.tasks.data.bitext import bible, manuals, parts
+from acprop.tasks.data.bitext import parts
 from acprop.tasks.data.bitext.catalogs import Pair, read_catalog
 from acprop.tasks.data.bitext.cleaning import sentences
 from acprop.tasks.data.convert import Named, members
-from acprop.tasks.data.dataset import Bitext, DataError
+from acprop.tasks.data.dataset import Bitext, DataError, Dataset
+from acprop.tasks.data.progress import DownloadBar
+from acprop.tasks.data.routes import Origin, download, need, version_of
 
-ENGLISH_HELP = "en-US"
+
+def from_apt(
+    data: Dataset, work: Path, bar: DownloadBar, origin: Origin
+) -> Iterator[Named]:
+    """Download all, then read them. One that cannot be had ends it, and is named."""
+    bar.begin(f"{data.name}: {len(data.packages)} packages")
+    download("apt", data.packages, work)
+    yield from from_folder(work, data, work, bar, origin)
 
 
-def harvest(paths: Sequence[tuple[Path, str]], bitext: Bitext) -> Iterator[Named]:
-    """The files of the set, from its packages on disk, each with its kind."""
+def from_folder(
+    folder: Path, data: Dataset, _: Path, bar: DownloadBar, origin: Origin
+) -> Iterator[Named]:
+    """The packages in this folder."""
+    need("dpkg-deb")
+    places = [place for name in (data.name, ".") if (place := folder / name).is_dir()]
+    found: list[Path] = []
+    missing: list[str] = []
+    for package in data.packages:
+        debs = [p for at in places for p in sorted(at.glob(f"{package}_*.deb"))]
+        found.extend(debs[-1:])
+        missing.extend([] if debs else [f"{package}_*.deb"])
+    if missing:
+        few = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+        raise DataError(
+            f"it must hold {len(data.packages)} packages, got {len(found)}; "
+            f"{few} cannot be found"
+        )
+    for package, path in zip(data.packages, found, strict=True):
+        origin.add_archive(path, package=package, version=version_of(path))
+    bar.begin(f"{data.name}: reading {len(found)} packages")
+    assert data.bitext is not None
+    yield from harvest(found, data.bitext)
+
+
+def harvest(debs: Sequence[Path], bitext: Bitext) -> Iterator[Named]:
+    """The files of the set, from its packages on disk."""
     (language,) = set(bitext.languages) - {"en"}
     found = (
         pair
-        for english, other in _messages(paths, language)
+        for english, other in _messages(debs, language)
         for pair in sentences(english, other, language)
     )
     if bitext.languages[0] != "en":
@@ -34,37 +67,9 @@ def harvest(paths: Sequence[tuple[Path, str]], bitext: Bitext) -> Iterator[Named
         yield f"{part}.tsv", parts.written(pairs)
 
 
-def _messages(paths: Sequence[tuple[Path, str]], language: str) -> Iterator[Pair]:
+def _messages(debs: Sequence[Path], language: str) -> Iterator[Pair]:
     """(English, other) as they were written, in the order of the packages."""
     catalog = re.compile(rf"(?:^|/){language}(?:_[A-Z]{{2}})?/LC_MESSAGES/[^/]+\.mo$")
-    pages: dict[str, dict[str, bytes]] = {ENGLISH_HELP: {}, language: {}}
-    books: dict[str, dict[str, bytes]] = {"en": {}, language: {}}
-    for path, kind in paths:
-        if kind == "tar":
-            name, texts = _bible(path)
-            books.get(name, {}).update(texts)
-            continue
-        for name, content in _fitting(path, rf"{catalog.pattern}|\.html$"):
-            page = manuals.PAGE.search(name)
-            if page and page["language"] in pages:
-                pages[page["language"]][page["page"]] = content
-            elif catalog.search(name):
-                yield from read_catalog(content)
-    english, other = pages[ENGLISH_HELP], pages[language]
-    for page in sorted(english.keys() & other.keys()):
-        yield from manuals.aligned(english[page], other[page])
-    yield from bible.verses(books["en"], books[language])
-
-
-def _fitting(path: Path, pattern: str) -> Iterator[Named]:
-    """Files of a package whose name fits."""
-    fits = re.compile(pattern).search
-    return members(path, lambda name: name if fits(name) else None)
-
-
-def _bible(path: Path) -> tuple[str, dict[str, bytes]]:
-    """Its language, and its books by file name."""
-    held = dict(_fitting(path, r"\.(xml|json)$"))
-    about = json.loads(held.pop("package/package.json"))
-    books = {PurePosixPath(name).name: text for name, text in held.items()}
-    return about["xmlbible"]["language"], books
+    for deb in debs:
+        for _, content in members(deb, lambda n: n if catalog.search(n) else None):
+            yield from read_catalog(content)

@@ -44,16 +44,6 @@ def _count(words: Collection[str], language: str) -> int:
     return sum(word in _SMALL[language] for word in words)
 
 
-def is_english(text: str) -> bool:
-    """No letters of another script, and no more small words of another language."""
-    words = WORD.findall(text.lower())
-    n_letters = sum(map(len, words))
-    if sum(character.isascii() for word in words for character in word) < n_letters:
-        return False
-    english = _count(words, "en")
-    return all(_count(words, other) <= english + 1 for other in ("de", "ro"))
-
-
 def _is_japanese(text: str, _: Collection[str]) -> bool:
     n_letters = sum(map(len, WORD.findall(text)))
     return bool(KANA.search(text)) and len(JAPANESE.findall(text)) >= 0.3 * n_letters
@@ -71,11 +61,10 @@ def _by_small_words(language: str) -> Callable[[str, Collection[str]], bool]:
     def is_it(text: str, english: Collection[str]) -> bool:
         words = WORD.findall(text.lower())
         ours = _count(words, language) + sum(bool(letters.search(w)) for w in words)
+        same = sum(word in english for word in words)
         if ours <= _count(words, "en"):
             # No sign of either: then at least not the English words once more.
-            same = sum(word in english for word in words)
             return _count(words, "en") == 0 and same <= 0.4 * len(words)
-        same = sum(word in english for word in words)
         return same <= 0.6 * len(words)
 
     return is_it

@@ -12,7 +12,6 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
-from typing import cast
 
 from acprop.tasks.data.bitext.catalogs import Pair
 from acprop.tasks.data.bitext.parts import Part, written
@@ -38,7 +37,8 @@ def prepare(contents: Iterable[Named], bitext: Bitext) -> Iterator[Named]:
     missing = [name for name in bitext.members if name not in held]
     if missing:
         raise DataError(f"{', '.join(missing)} must be there, got nothing")
-    talks = cast(Talks, bitext.origin)
+    talks = bitext.talks
+    assert talks is not None
     parts: dict[Part, list[Pair]] = {
         "train": [p for p in _pairs(talks.train, held, bitext) if _is_fit(p, talks)],
         "val": [p for name in talks.val for p in _pairs(name, held, bitext)],

@@ -2,7 +2,7 @@
 
 The paper reports an order: its ACProp ahead of others. Ours that is compared is the
 paper's rule too if it was run, else the default; the page says which. Whether our runs
-show the same order is decided by the paired comparison of `comparisons.compare_all`,
+show the same order is decided by the paired comparison of `comparisons.compare_pairs`,
 corrected for all pairs of a row, never by two means.
 Numbers of the paper and ours stand in one row only under headings that say whose they
 are, and of which metric, data and scale.
@@ -12,22 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from acprop.metrics import metric_of
 from acprop.records import FigureRecord, StudyRecord, Verdict
-from acprop.report.comparisons import Comparison, compare_all
-from acprop.report.metrics import label_of
-from acprop.report.paper import Entry, PaperRow, PaperTable, PaperValue
-from acprop.report.statistics import Arm, Spread
-from acprop.report.studies import StudyRuns, shown_arms
+from acprop.report.captions import study_command, study_sentence
+from acprop.report.comparisons import Comparison, compare_pairs
+from acprop.report.paper import PaperEntry, PaperRow, PaperTable, PaperValue
+from acprop.report.statistics import Arm
+from acprop.report.studies import StudyRuns, compared_metric, shown_arms
 from acprop.report.style import display
-from acprop.report.tables import (
-    compared_metric,
-    difference_words,
-    study_command,
-    study_sentence,
-)
 from acprop.report.variants import PAPER_FIRST, first_of
+from acprop.report.words import difference_words, p_words
 
-__all__ = ["Answer", "Pair", "StudyAnswer", "answer", "paper_words"]
+__all__ = ["EntryResult", "Pair", "StudyResult", "entry_result", "paper_words"]
 
 PAPERS = "acprop-paper"  # as which the paper's numbers stand in tables.toml
 SEARCH = "search"  # the scale at which settings are looked for
@@ -51,7 +47,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class StudyAnswer:
+class StudyResult:
     """One study at one scale. metric: of ours; key: of the study's page.
 
     sentence: data, scale and metric together with the values.
@@ -68,15 +64,15 @@ class StudyAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EntryResult:
     """Everything of ours that belongs to an entry.
 
     not_run: its studies, figures and claims without a record, in words.
     word: the verdict in one or two words.
     """
 
-    entry: Entry
-    studies: tuple[StudyAnswer, ...]
+    entry: PaperEntry
+    studies: tuple[StudyResult, ...]
     figures: tuple[FigureRecord, ...]
     claims: tuple[Verdict, ...]
     not_run: tuple[str, ...]
@@ -86,12 +82,12 @@ class Answer:
     badge: Badge
 
 
-def answer(
-    entry: Entry,
+def entry_result(
+    entry: PaperEntry,
     studies: Mapping[str, Sequence[tuple[str, StudyRuns]]],
     figures: Mapping[str, FigureRecord],
     verdicts: Mapping[str, Verdict],
-) -> Answer:
+) -> EntryResult:
     """Look for everything that the entry names.
 
     studies: by name, each with the key of its page; several have several scales.
@@ -111,7 +107,7 @@ def answer(
         *(f"claim {name}" for name in entry.claims if name not in verdicts),
     ]
     word, verdict, badge = _verdict(entry, found, claims)
-    return Answer(
+    return EntryResult(
         entry,
         tuple(found),
         shown,
@@ -135,23 +131,23 @@ def paper_words(value: PaperValue) -> str:
     return mean if value.std is None else f"{mean} ± {value.std:g}"
 
 
-def _of_study(entry: Entry, key: str, found: StudyRuns) -> StudyAnswer:
+def _of_study(entry: PaperEntry, key: str, found: StudyRuns) -> StudyResult:
     study = found.study
     metric = compared_metric(study) or ""
-    return StudyAnswer(
+    return StudyResult(
         study.name,
         key,
         study.title,
         study.scale,
-        label_of(metric) if metric else "",
+        metric_of(metric).label if metric else "",
         study_sentence(found),
         tuple(_pairs(entry, found, metric)) if metric else (),
         study_command(study),
     )
 
 
-def _pairs(entry: Entry, found: StudyRuns, metric: str) -> list[Pair]:
-    """The printed rows of this study, then the orders that are only told."""
+def _pairs(entry: PaperEntry, found: StudyRuns, metric: str) -> list[Pair]:
+    """The printed rows of this study, then orders without a number."""
     made: list[Pair] = []
     for table in entry.tables:
         for row in table.rows:
@@ -164,10 +160,9 @@ def _pairs(entry: Entry, found: StudyRuns, metric: str) -> list[Pair]:
                 made += _family(row.name, _arms(found, row.where), printed, metric)
     for order in entry.better:
         if order.study == found.study.name:
-            told = dict.fromkeys(
-                order.than, _Printed(f"{display(PAPERS)} ahead, no number", True)
-            )
-            made += _family("", _arms(found, {}), told, metric)
+            ahead = _Printed(f"{display(PAPERS)} ahead, no number", True)
+            printed = dict.fromkeys(order.than, ahead)
+            made += _family("", _arms(found, {}), printed, metric)
     return made
 
 
@@ -199,49 +194,36 @@ def _family(
 ) -> list[Pair]:
     """Every pair of a row; their p values are corrected together."""
     first = first_of(arms, PAPER_FIRST)
-    reference = arms[first] if first else None
-    known = [name for name in printed if name in arms] if reference else []
-    others = [arms[name] for name in known]
-    found = compare_all(others, reference, metric) if reference else []
-    compared = dict(zip(known, found, strict=True))
+    known = [name for name in printed if name in arms] if first else []
+    ours = compare_pairs([(arms[first or ""], arms[name]) for name in known], metric)
+    compared = dict(zip(known, ours, strict=True))
     return [
-        _pair(
-            (row, display(first or ""), display(other), of_paper.words),
-            of_paper.is_ahead,
-            compared.get(other),
-            metric,
+        Pair(
+            row,
+            display(first or ""),
+            display(other),
+            paper.words,
+            *_ours(compared.get(other), paper.is_ahead, metric),
         )
-        for other, of_paper in printed.items()
+        for other, paper in printed.items()
     ]
 
 
-def _pair(
-    names: tuple[str, str, str, str],
-    is_ahead: bool,
-    found: Comparison | None,
-    metric: str,
-) -> Pair:
-    """names: the row, who, than whom, and the paper's difference."""
+def _ours(found: Comparison | None, is_ahead: bool, metric: str) -> tuple[str, Word]:
+    """ACProp minus the other, and whether that is the order that the paper reports."""
     if found is None:
-        return Pair(*names, "–", "no runs")
-    words = difference_words(_turned(found.spread), metric)
+        return "–", "no runs"
+    words = difference_words(found.difference, metric)
     if found.words not in ("better", "worse"):
-        return Pair(*names, words, "no difference shown")
-    is_same = (found.words == "worse") == is_ahead
-    word: Word = "same order" if is_same else "opposite order"
-    p = "< 0.001" if found.p < 0.001 else f"= {found.p:.3f}"
-    return Pair(*names, f"{words}, p {p}", word)
-
-
-def _turned(spread: Spread) -> Spread:
-    """ACProp minus the other, of what is the other minus ACProp."""
-    # 0 - x and not -x: a difference of 0 has no sign.
-    low, high = 0 - spread.high, 0 - spread.low
-    return Spread(spread.n, 0 - spread.mean, spread.std, low, high)
+        return words, "no difference shown"
+    is_same = (found.words == "better") == is_ahead
+    p = p_words(found.p)
+    words += f", p {p}" if p.startswith("<") else f", p = {p}"
+    return words, "same order" if is_same else "opposite order"
 
 
 def _verdict(
-    entry: Entry, found: Sequence[StudyAnswer], claims: Sequence[Verdict]
+    entry: PaperEntry, found: Sequence[StudyResult], claims: Sequence[Verdict]
 ) -> tuple[str, str, Badge]:
     """A word, a sentence, and their colour."""
     pairs = [pair for study in found for pair in study.pairs if pair.word != "no runs"]
@@ -284,7 +266,7 @@ _CLAIM_WORDS = ("holds", "fails", "undecided")
 _WORDS = ("same order", "opposite order", "no difference shown")
 
 
-def _commands(entry: Entry, found: Sequence[StudyAnswer]) -> tuple[str, ...]:
+def _commands(entry: PaperEntry, found: Sequence[StudyResult]) -> tuple[str, ...]:
     """As they were run; what was not run, at smoke scale."""
     known: dict[str, list[str]] = {}
     for study in found:

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from acprop.records import FigureRecord, Verdict
-from acprop.report.ours import answer, paper_words
 from acprop.report.paper import PaperValue, entries
+from acprop.report.paper_entries import entry_result, paper_words
 from acprop.report.studies import gather
 
 from .made_runs import run, study
@@ -23,11 +23,11 @@ def rooms(adam, acprop=(0.50, 0.51, 0.52, 0.53, 0.54), scale="small", **changes)
     return gather(made, runs)
 
 
-def answered(entry, *found, figures=(), verdicts=()):
+def result_of(entry, *found, figures=(), verdicts=()):
     studies = {}
     for one in found:
         studies.setdefault(one.study.name, []).append(("key", one))
-    return answer(
+    return entry_result(
         BY_ID[entry],
         studies,
         {f.name: f for f in figures},
@@ -50,14 +50,14 @@ def pair(found, than="Adam"):
     ],
 )
 def test_the_order_is_decided_by_the_paired_interval(adam, word, badge):
-    found = answered("fig-9", rooms(adam))
+    found = result_of("fig-9", rooms(adam))
     assert pair(found).word == word
     assert found.badge == badge
     assert word in found.verdict
 
 
 def test_the_sign_is_acprop_minus_the_other():
-    words = pair(answered("fig-9", rooms((0.30, 0.31, 0.33, 0.32, 0.34)))).ours
+    words = pair(result_of("fig-9", rooms((0.30, 0.31, 0.33, 0.32, 0.34)))).ours
     assert words.startswith("+20.00 [+19")
     assert "p " in words
 
@@ -65,32 +65,32 @@ def test_the_sign_is_acprop_minus_the_other():
 def test_the_papers_rule_stands_for_the_paper_where_it_was_run():
     """Else the default; the page says which."""
     adam = (0.30, 0.31, 0.33, 0.32, 0.34)
-    assert pair(answered("fig-9", rooms(adam))).who == "ACProp (default)"
+    assert pair(result_of("fig-9", rooms(adam))).who == "ACProp (default)"
     authors = [
         run("acprop", s, (0.1, v), convention="authors")
         for s, v in enumerate((0.10, 0.11, 0.14, 0.12, 0.13))
     ]
     both = rooms(adam)
     runs = [*both.runs, *authors]
-    found = answered("fig-9", gather(study(runs, name=ROOMS, scale="small"), runs))
+    found = result_of("fig-9", gather(study(runs, name=ROOMS, scale="small"), runs))
     assert pair(found).who == "ACProp (paper), authors' code"
     assert pair(found).word == "opposite order"
     assert pair(found).paper == "ACProp (paper) ahead, no number"
 
 
 def test_an_optimizer_without_runs_is_said_to_have_none():
-    found = answered("fig-9", rooms((0.30, 0.31, 0.33, 0.32, 0.34)))
+    found = result_of("fig-9", rooms((0.30, 0.31, 0.33, 0.32, 0.34)))
     assert pair(found, "SGD").word == "no runs"
 
 
 def test_smoke_scale_decides_nothing():
-    found = answered("fig-9", rooms((0.30, 0.31, 0.33, 0.32, 0.34), scale="smoke"))
+    found = result_of("fig-9", rooms((0.30, 0.31, 0.33, 0.32, 0.34), scale="smoke"))
     assert found.badge == "undecided"
     assert "Smoke scale shows that it runs, not who wins." in found.verdict
 
 
 def test_data_scale_and_metric_stand_in_one_sentence():
-    (study,) = answered("fig-9", rooms((0.3, 0.3, 0.3, 0.3))).studies
+    (study,) = result_of("fig-9", rooms((0.3, 0.3, 0.3, 0.3))).studies
     assert study.sentence.startswith("At small scale (2 of 200 epochs)")
     assert "test accuracy, %" in study.sentence
     assert study.command == f"acprop bench study {ROOMS} --scale small"
@@ -99,11 +99,11 @@ def test_data_scale_and_metric_stand_in_one_sentence():
 @pytest.mark.parametrize("other", [{"ruleset": "tuned"}, {"scale": "search"}], ids=str)
 def test_another_ruleset_or_a_search_is_another_question(other):
     found = rooms((0.3, 0.3, 0.3, 0.3), **other)
-    assert answered("fig-9", found).word == "not run"
+    assert result_of("fig-9", found).word == "not run"
 
 
 def test_no_difference_at_all_has_no_sign_of_its_own():
-    words = pair(answered("fig-9", rooms((0.50, 0.51, 0.52, 0.53)))).ours
+    words = pair(result_of("fig-9", rooms((0.50, 0.51, 0.52, 0.53)))).ours
     assert words == "+0.00 [+0.00,\N{NO-BREAK SPACE}+0.00]"
 
 
@@ -114,15 +114,15 @@ def test_rows_of_one_study_are_told_apart_by_their_task():
         *runs_of("acprop", (0.5, 0.51, 0.52, 0.53, 0.54)),
         *runs_of("avagrad", (0.3, 0.31, 0.33, 0.32, 0.34)),
     ]
-    found = answered("table-5", gather(study(runs, name=name), runs))
-    (answer,) = found.studies
-    words = {p.row: p.word for p in answer.pairs}
+    found = result_of("table-5", gather(study(runs, name=name), runs))
+    (ours,) = found.studies
+    words = {p.row: p.word for p in ours.pairs}
     assert words == {
         "WideResNet, CIFAR-10": "same order",
         "WideResNet, CIFAR-100": "no runs",
     }
     # An error of 3.67 against 3.80: lower is better, and so ACProp is ahead.
-    assert answer.pairs[0].paper == "−0.13"
+    assert ours.pairs[0].paper == "−0.13"
 
 
 def verdict(claim, word):
@@ -138,11 +138,11 @@ def verdict(claim, word):
         (("holds", "undecided"), "undecided"),
     ],
 )
-def test_a_toy_figure_is_judged_by_the_papers_claims(words, badge):
+def test_a_toy_figure_is_decided_by_the_papers_claims(words, badge):
     names = ("fig-area-dense-0.9", "fig-1-threshold")
     given = [verdict(n, w) for n, w in zip(names, words, strict=True)]
     shown = FigureRecord("area-dense-0.9", "Fig. 1", "areas")
-    found = answered("fig-1", figures=[shown], verdicts=given)
+    found = result_of("fig-1", figures=[shown], verdicts=given)
     assert found.badge == badge
     assert found.figures == (shown,)
     assert "claim lemma-3.3" in found.not_run
@@ -151,7 +151,7 @@ def test_a_toy_figure_is_judged_by_the_papers_claims(words, badge):
 
 @pytest.mark.parametrize("entry", entries(), ids=lambda e: e.id)
 def test_what_was_not_run_says_so_and_how_to_run_it(entry):
-    found = answer(entry, {}, {}, {})
+    found = entry_result(entry, {}, {}, {})
     assert found.commands
     assert found.badge == "none"
     wanted = [*entry.studies, *entry.figures, *entry.claims]

@@ -1,0 +1,300 @@
+"""A study's runs as figures: the records that `figures.draw` draws."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from acprop.metrics import metric_of
+from acprop.records import ArmBar, Bars, Curves, Line, RunRecord, RunStatus, Surface
+from acprop.report.statistics import (
+    Arm,
+    describe,
+    mean_and_std,
+    number,
+    over_seeds,
+    summarize,
+    value_of,
+)
+from acprop.report.studies import (
+    StudyRuns,
+    arm_names,
+    compared_metric,
+    contestant_labels,
+    method_settings,
+    shown_arms,
+    trials_of,
+)
+from acprop.report.style import LOG_SPAN, display
+
+__all__ = ["sensitivity", "study_figures"]
+
+
+def study_figures(found: StudyRuns) -> list[Curves | Surface | Bars]:
+    """What the study shows; empty if no run has anything to show, or for a table.
+
+    A line's band is mean ∓ std at each x; panels of one metric have the same range.
+    """
+    if found.study.shows == "heatmap":
+        return [*_surfaces(found)]
+    if found.study.shows == "table":
+        return []
+    bars = _bars(found) if found.study.shows == "bars" else []
+    return [*bars, *_curves(found)]
+
+
+def sensitivity(found: StudyRuns) -> list[Curves]:
+    """How settings matter: the end over each axis, and every trial of a search."""
+    metric = compared_metric(found.study)
+    made: list[Curves] = []
+    for axis in found.study.axes if metric else ():
+        arms = [arm for arm in found.arms if _is_number(arm.known.get(axis))]
+        if arms and found.study.ruleset == "paper":
+            made.append(_over_axis(found, str(metric), axis, shown_arms(arms, [axis])))
+    shown = [
+        panel
+        for panel in made
+        if _finite_values(panel) and any(len(line.x) > 2 for line in panel.lines)
+    ]
+    return [*shown, *_trial_points(found)]
+
+
+def _panel(
+    found: StudyRuns, metric: str, title: str, lines: Sequence[Line], **more: Any
+) -> Curves:
+    """Curves of one metric; more: fields that differ from these."""
+    about = metric_of(metric)
+    given: dict[str, Any] = {
+        "name": found.study.name,
+        "x_label": "epoch",
+        "y_label": about.label,
+        "better": about.better,
+        "about": _about(found),
+        **more,
+    }
+    return Curves(title=title, lines=tuple(lines), **given)
+
+
+def _about(found: StudyRuns) -> dict[str, str]:
+    study = found.study
+    return {"scale": study.scale, "note": study.note, "ruleset": study.ruleset}
+
+
+def _grouped(arms: Sequence[Arm], without: Sequence[str]) -> dict[str, list[Arm]]:
+    """Arms of one method, by its name; axes do not make another."""
+    names = [name for name in method_settings(arms) if name not in without]
+    groups: dict[str, list[Arm]] = {}
+    for arm in arms:
+        groups.setdefault(describe(arm, names), []).append(arm)
+    return groups
+
+
+def _over_axis(found: StudyRuns, metric: str, axis: str, arms: Sequence[Arm]) -> Curves:
+    """The metric at the end, one line for each method."""
+    places = [float(arm.known[axis]) for arm in arms]
+    is_log = min(places) > 0 and max(places) / min(places) >= LOG_SPAN
+    lines: list[Line] = []
+    for name, group in _grouped(arms, [axis]).items():
+        ends = {float(arm.known[axis]): _ends(arm, metric) for arm in group}
+        dots = [(place, value) for place in sorted(ends) for value in ends[place]]
+        lines.append(_band_line(name, ends, dots))
+    return _panel(
+        found,
+        metric,
+        f"{metric_of(metric).label} at the end",
+        lines,
+        name=f"{found.study.name}-{axis}",
+        x_label=axis,
+        x_scale="log" if is_log else "linear",
+        band="band: ± one standard deviation over seeds",
+    )
+
+
+def _trial_points(found: StudyRuns) -> list[Curves]:
+    """Validation over the learning rate, a point for each trial; NaN if it failed."""
+    trials, labels = trials_of(found), contestant_labels(found)
+    metric = found.study.tuning.get("metric", "")
+    lines: list[Line] = []
+    for name in dict.fromkeys(trial.contestant for trial in trials):
+        own = [trial for trial in trials if trial.contestant == name]
+        able = sorted(
+            (t.settings["lr"], metric_of(metric).factor * t.value)
+            for t in own
+            if "lr" in t.settings and t.is_finished and math.isfinite(t.value)
+        )
+        lost = len(own) - len(able)
+        note = f", {lost} of {len(own)} without a value" if lost else ""
+        x, y = ([pair[i] for pair in able] or [math.nan] for i in (0, 1))
+        failed = [t.settings["lr"] for t in own if t.failures and "lr" in t.settings]
+        dots = tuple((lr, math.nan) for lr in failed)
+        lines.append(Line(labels[name] + note, tuple(x), tuple(y), dots=dots))
+    if not any(math.isfinite(x) for line in lines for x in line.x):
+        return []
+    title = "every trial: other settings vary too"
+    how = {"x_label": "lr", "x_scale": "log", "drawn": "points"}
+    return [_panel(found, metric, title, lines, **how)]
+
+
+def _ends(arm: Arm, metric: str) -> list[float]:
+    """The metric at the end of every run; NaN for one that failed."""
+    factor = metric_of(metric).factor
+    return [
+        factor * value_of(run, metric) if run.status is RunStatus.DONE else math.nan
+        for run in arm.runs
+    ]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _bars(found: StudyRuns) -> list[Bars]:
+    """The first metric at the end; an arm without a value has no bar, but a place."""
+    metric, arms = found.study.metrics[0], found.lines
+    bars: list[ArmBar] = []
+    for arm, name in zip(arms, arm_names(found, arms), strict=True):
+        values = tuple(_ends(arm, metric))
+        seen = summarize(values)
+        bars.append(ArmBar(name, seen.mean, seen.low, seen.high, values))
+    if not any(math.isfinite(bar.mean) for bar in bars):
+        return []
+    about = metric_of(metric)
+    words, better = about.label, about.better
+    name = found.study.name
+    return [Bars(name, words, words, tuple(bars), _about(found), better)]
+
+
+def _curves(found: StudyRuns) -> list[Curves]:
+    """One panel for each metric; with axes, one for each optimizer too."""
+    arms, has_axes = found.lines, bool(found.study.axes)
+    groups: dict[str, list[Arm]] = {}
+    for arm in arms:
+        groups.setdefault(f"{display(arm.optimizer)}: ", []).append(arm)
+    panels: list[Curves] = []
+    for metric in found.study.metrics:
+        made = [
+            _panel(
+                found,
+                metric,
+                f"{title}{metric_of(metric).label}",
+                [
+                    _line(arm, metric, name)
+                    for arm, name in zip(
+                        group, arm_names(found, group, bare=has_axes), strict=True
+                    )
+                ],
+                band=_band(group),
+            )
+            for title, group in (groups if has_axes else {"": arms}).items()
+        ]
+        panels += _alike([panel for panel in made if _finite_values(panel)])
+    return panels
+
+
+def _band(arms: Sequence[Arm]) -> str:
+    """What a band is; arms that lost runs have fewer seeds than others."""
+    counts = {len(arm.done) for arm in arms}
+    seeds = f"{counts.pop()} seeds" if len(counts) == 1 else "seeds"
+    return f"band: ± one standard deviation over {seeds}"
+
+
+def _line(arm: Arm, metric: str, label: str) -> Line:
+    """The mean over finished runs at each epoch, and the band of one std around it.
+
+    A dot for each seed at the end; NaN where a run failed.
+    """
+    seen: dict[float, list[float]] = {}
+    for run in arm.done:
+        for i, entry in enumerate(run.history, 1):
+            value = metric_of(metric).factor * number(entry.get(metric))
+            seen.setdefault(number(entry.get("epoch", i)), []).append(value)
+    last = max(seen, default=1.0)
+    failed = [(_last_epoch(run), math.nan) for run in arm.runs if run not in arm.done]
+    ends = [(last, value) for value in seen.get(last, ()) if len(seen) > 1]
+    # A line for the legend, if nothing else.
+    return _band_line(label, seen or {1.0: []}, [*ends, *failed])
+
+
+def _band_line(
+    label: str,
+    values: dict[float, list[float]],
+    dots: Sequence[tuple[float, float]],
+) -> Line:
+    """Through the mean of the values at each x, with a band of one std around it."""
+    x = tuple(sorted(values))
+    found = [mean_and_std(values[place]) for place in x]
+    return Line(
+        label,
+        x,
+        y=tuple(mean for mean, _ in found),
+        low=tuple(mean - std for mean, std in found),
+        high=tuple(mean + std for mean, std in found),
+        dots=tuple(dots),
+    )
+
+
+def _last_epoch(run: RunRecord) -> float:
+    return number(run.history[-1].get("epoch", 1)) if run.history else 1.0
+
+
+def _alike(panels: Sequence[Curves]) -> list[Curves]:
+    """The same scale in all panels of a metric, or they could not be compared."""
+    values = [v for panel in panels for v in _finite_values(panel)]
+    if not values:
+        return []
+    lines = [line for panel in panels for line in panel.lines]
+    ends = [v for line in lines for v in (*line.low, *line.high) if math.isfinite(v)]
+    low, high = min(values), max(values)
+    is_log = low > 0 and high / low > LOG_SPAN
+    y_range = _with_margin([*values, *ends], is_log)
+    scale = "log" if is_log else "linear"
+    return [replace(panel, y_scale=scale, y_range=y_range) for panel in panels]
+
+
+def _with_margin(values: Sequence[float], is_log: bool) -> tuple[float, float]:
+    """Where an axis begins and ends, so that no line lies on the frame."""
+    if is_log:
+        usable = [v for v in values if v > 0]
+        return min(usable) / 1.2, max(usable) * 1.2
+    low, high = min(values), max(values)
+    margin = 0.04 * (high - low) or 0.05 * abs(high) or 1.0
+    return low - margin, high + margin
+
+
+def _finite_values(panel: Curves) -> list[float]:
+    return [v for line in panel.lines for v in line.y if math.isfinite(v)]
+
+
+def _surfaces(found: StudyRuns) -> list[Surface]:
+    """One panel for each method, on the same axes and colours: they are compared."""
+    across, down = found.study.axes
+    axes = found.study.axes
+    usable = [a for a in found.arms if all(_is_number(a.known.get(n)) for n in axes)]
+    shown = shown_arms(usable, axes)
+    x = sorted({float(arm.known[across]) for arm in shown})
+    y = sorted({float(arm.known[down]) for arm in shown})
+    about = metric_of(found.study.metrics[0])
+    made: list[Surface] = []
+    for title, group in _grouped(shown, axes).items():
+        places = {(float(a.known[across]), float(a.known[down])): a for a in group}
+        cells = [[places.get((right, high)) for right in x] for high in y]
+
+        def each(value: Callable[[Arm], Any], empty: Any, cells: Any = cells) -> Any:
+            return tuple(tuple(value(c) if c else empty for c in row) for row in cells)
+
+        surface = Surface(
+            found.study.name,
+            title,
+            across,
+            down,
+            about.label,
+            tuple(x),
+            tuple(y),
+            each(lambda a: about.factor * over_seeds(a, about.name).mean, math.nan),
+            n_runs=each(lambda arm: len(arm.runs), 0),
+            n_diverged=each(lambda arm: arm.n_diverged, 0),
+            about=_about(found),
+        )
+        made.append(surface)
+    ends = [v for s in made for row in s.values for v in row if math.isfinite(v)]
+    return [replace(s, value_range=(min(ends), max(ends))) for s in made if ends]
