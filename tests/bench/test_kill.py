@@ -23,7 +23,7 @@ RUNS = {
     "gan": (
         "cifar10",
         "gan/sagan --task width=0.03 --task batch=4 --task steps_per_epoch=3 "
-        "--task average=0.9 --task features=random --task n_validation=20 "
+        "--task average=0.9 --task features=lite0_80 --task n_validation=20 "
         "--task n_test=20 --task n_samples=20 --task n_train=500",
     ),
     # Dropout's random numbers, the order of batches, weights that are remembered.
