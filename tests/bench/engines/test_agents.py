@@ -1,6 +1,7 @@
 """What a driver of ours has started is gone when the driver is, however that ends."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -32,4 +33,18 @@ def test_only_agents_of_this_driver_are_found(start):
     fake("ray::FakeAgent", "another")
     fake("ray::IDLE", "ours")
     fake("FakeAgent", "ours")
-    assert list(agents(b"ACPROP_CLUSTER=ours")) == [ours.pid]
+    assert agents(b"ACPROP_CLUSTER=ours") == {ours.pid}
+
+
+def test_an_agent_that_has_overwritten_its_mark_is_known_by_its_parent(start):
+    """As Ray's do when they set their title."""
+    words = "env -u ACPROP_CLUSTER bash -c 'exec -a ray::FakeAgent sleep 900' & echo $!"
+    env = {**os.environ, "ACPROP_CLUSTER": "parent"}
+    shell = start(["bash", "-c", f"{words}; wait"], stdout=subprocess.PIPE, env=env)
+    agent = int(shell.stdout.readline())
+    try:
+        while not (found := agents(b"ACPROP_CLUSTER=parent")):
+            assert shell.poll() is None
+        assert found == {agent}
+    finally:
+        os.kill(agent, signal.SIGKILL)

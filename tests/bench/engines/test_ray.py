@@ -180,9 +180,9 @@ def test_a_driver_that_is_killed_takes_its_own_cluster_along(tmp_path, start, un
     first = driver(start, [LONG], tmp_path, "local")
     until((Store(tmp_path).folder(LONG).path / "checkpoint.pt").exists)
     mark = mark_of(first.pid)
-    assert len(list(agents(mark))) == 2
+    assert len(agents(mark)) == 2
     first.kill()
-    until(lambda: not list(agents(mark)))
+    until(lambda: not agents(mark))
 
 
 def mark_of(driver):
