@@ -5,7 +5,6 @@ and M, the mean of normalised gradients, are made of each other.
 """
 
 import copy
-import io
 
 import pytest
 import torch
@@ -14,28 +13,19 @@ from torch import Tensor, nn
 import acprop
 
 from .walks import (
+    copies,
     exactly,
     leaf,
     mixed_params,
     params_of,
     plain_params,
     snapshot,
+    through_a_file,
     typed_params,
     walk,
 )
 
 LR, DECAY = 3e-3, 0.01
-
-
-def through_a_file(value):
-    file = io.BytesIO()
-    torch.save(value, file)
-    file.seek(0)
-    return torch.load(file, weights_only=True)
-
-
-def copies(optimizer):
-    return [leaf(param) for param in params_of(optimizer)]
 
 
 # 1. A network goes on without a jump of the loss

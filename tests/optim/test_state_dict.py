@@ -1,6 +1,5 @@
 """A run that is saved and loaded, by any road, is the run that was not interrupted."""
 
-import io
 import pickle
 from copy import deepcopy
 
@@ -24,28 +23,18 @@ from .infos import (
     each_option,
 )
 from .walks import (
+    copies,
     exactly,
     leaf,
     mixed_params,
     params_of,
     plain_params,
     snapshot,
+    through_a_file,
     typed_params,
     up_to_rounding,
     walk,
 )
-
-
-def through_a_file(value):
-    """Save and load as a careful user does: nothing but plain values is read back."""
-    file = io.BytesIO()
-    torch.save(value, file)
-    file.seek(0)
-    return torch.load(file, weights_only=True)
-
-
-def copies(optimizer):
-    return [leaf(param) for param in params_of(optimizer)]
 
 
 @each_case_on_every_kernel

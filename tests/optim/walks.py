@@ -5,6 +5,8 @@ never on the parameters: what two optimizers did can be compared after any step 
 their differences having been fed back.
 """
 
+import io
+
 import torch
 
 # Of a comparison in which the order of operations differs; absolute and relative, the
@@ -74,6 +76,18 @@ def feed(optimizer, t, seed=0):
     """Give every parameter the gradient of step t."""
     for i, param in enumerate(params_of(optimizer)):
         param.grad = torch.empty_like(param).copy_(gradient(param, i, t, seed))
+
+
+def through_a_file(value):
+    """Save and load as a careful user does: nothing but plain values is read back."""
+    file = io.BytesIO()
+    torch.save(value, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+def copies(optimizer):
+    return [leaf(param) for param in params_of(optimizer)]
 
 
 def walk(optimizer, steps, seed=0):

@@ -55,7 +55,7 @@ class Seen:
 
 
 class Watch:
-    """Is a lease alive? Asked again and again, it knows when the beat last changed."""
+    """Is a lease alive? It remembers when the beat last changed."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
