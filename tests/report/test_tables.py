@@ -120,6 +120,13 @@ def test_arms_are_compared_at_the_same_place_of_the_axes():
     assert [row[DIFFERENCE][:6] for row in found[2:]] == ["−10.00", "−10.00"]
 
 
+def test_an_arm_without_a_reference_at_its_place_is_none_itself():
+    places = (("acprop", 0.1), ("adam", 0.1), ("adam", 0.2))
+    runs = [run(o, s, (0.5 + s / 9,), lr=lr) for o, lr in places for s in range(2)]
+    found = [row[DIFFERENCE] for row in rows(runs, axes=("lr",))]
+    assert [found[0], found[2]] == ["reference", "–"]
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [

@@ -77,12 +77,16 @@ class TextTable:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """Arms as the rows of a table, each with its comparison; None for a reference."""
+    """Arms as the rows of a table, each with its comparison, if it has one.
+
+    reference: as it is named in the table. references: those of `arms` that are one.
+    """
 
     names: list[str]
     arms: list[Arm]
     comparisons: list[Comparison | None]
     reference: str
+    references: list[Arm]
     metric: str
 
     @property
@@ -109,7 +113,8 @@ def _compared(found: StudyRuns, arms: Sequence[Arm], metric: str) -> _Compared:
     made = iter(compare_pairs([(a, r) for a, r in pairs if r], metric))
     comparisons = [next(made) if reference else None for _, reference in pairs]
     used = [names[arms.index(r)] for _, r in pairs if r]
-    return _Compared(names, list(arms), comparisons, next(iter(used), ""), metric)
+    ours = [arm for arm in arms if arm.optimizer == first]
+    return _Compared(names, list(arms), comparisons, next(iter(used), ""), ours, metric)
 
 
 def study_table(found: StudyRuns, *, every: bool = False) -> TextTable:
@@ -144,7 +149,9 @@ def study_table(found: StudyRuns, *, every: bool = False) -> TextTable:
         row = [name, *(text or NONE for text in values)]
         row += [trials[name]] if trials else []
         row += [run_count(arm), summary_words(metric, over_seeds(arm, metric))]
-        row += _comparison_cells(comparison, metric) if is_compared else []
+        if is_compared:
+            is_reference = any(arm is one for one in compared.references)
+            row += _comparison_cells(comparison, metric, is_reference=is_reference)
         row += [summary_words(m, over_seeds(arm, m)) for m in others]
         rows.append(tuple(row))
     caption = _caption(study, chosen_by, is_compared)
@@ -236,9 +243,11 @@ def markdown(table: TextTable) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
 
-def _comparison_cells(found: Comparison | None, metric: str) -> list[str]:
+def _comparison_cells(
+    found: Comparison | None, metric: str, *, is_reference: bool
+) -> list[str]:
     if found is None:
-        return ["reference", NONE, NONE]
+        return ["reference" if is_reference else NONE, NONE, NONE]
     if not found.difference.n:
         return [NONE, NONE, "no seed finished in both"]
     return [difference_words(found.difference, metric), p_words(found.p), found.words]
