@@ -24,7 +24,8 @@ from acprop.lab.guard.ablation import STEPS
 from acprop.metrics import metric_of
 from acprop.records import RunRecord, StudyRecord, read
 from acprop.report.comparisons import Comparison, compare_all, compare_pairs
-from acprop.report.statistics import Arm, arms_of, best, over_seeds, unclean
+from acprop.report.selection import best
+from acprop.report.statistics import Arm, arms_of, over_seeds, unclean
 from acprop.report.studies import gather
 from acprop.report.style import display
 from acprop.report.tables import TextTable, markdown, study_table
