@@ -286,7 +286,8 @@ def tuned() -> str:
     (study,) = [record for record in records if isinstance(record, StudyRecord)]
     found = gather(study, [r for r in records if isinstance(r, RunRecord)])
     made = study_table(found)
-    kept = [i for i, c in enumerate(made.columns) if not c.startswith(("train", "val"))]
+    beside = ("train", "val", "steps")
+    kept = [i for i, c in enumerate(made.columns) if not c.startswith(beside)]
     notes = [note for note in (unclean(found.trials), unclean(found.runs)) if note]
     mark = {"trials": "trials †" if unclean(found.trials) else "trials"}
     head = [mark.get(made.columns[i], made.columns[i]) for i in kept]
