@@ -226,7 +226,7 @@ def _largest_s() -> tuple[float, float]:
         for g in [-1.0] * 400 + [float(P)]:
             gradient = np.full_like(state.s, g)
             state, _ = advance(
-                method("acprop-paper"), PAPER, state, gradient, trial.hyper
+                method("acprop-paper"), PAPER, state, gradient, trial.settings
             )
         top = max(float(one.s.max()) for one in (*seen, state)) / (P + 1) ** 2
         loose, sharp = max(loose, top), max(sharp, top / beta1**2)
