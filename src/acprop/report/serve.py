@@ -1,8 +1,8 @@
 """A folder of pages on localhost, for browsers that open nothing from disk.
 
-Nobody else can reach it: it listens on 127.0.0.1, and answers only to that name, so that
-a page from elsewhere cannot reach it through a name of its own (DNS rebinding). It shows
-what is in the folder, and follows no link.
+Nobody else can reach it: it listens on 127.0.0.1, and answers only to that name, so
+that a page from elsewhere cannot reach it through a name of its own (DNS rebinding). It
+shows what is in the folder, and follows no link.
 """
 
 from functools import partial
