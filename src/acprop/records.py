@@ -341,14 +341,12 @@ class TuningRecord(TypedDict, total=False):
 
     __pydantic_config__ = ConfigDict(extra="allow")  # pyright: ignore
 
-    search: Literal["sobol", "tpe"]
     space: str
     metric: str
     seeds: list[int]
     n_trials: int
     trials: list[TrialRuns]
     winners: dict[str, int | None]
-    left_out: list[str]
 
 
 @dataclass(frozen=True, slots=True)
