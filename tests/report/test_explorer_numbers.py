@@ -206,7 +206,7 @@ def test_the_drift_of_the_default_is_that_of_the_laboratory():
     """Which finds the same state by Newton's method, in logarithms."""
     cases = [
         case | {"beta2": max(case["beta2"], 0.05)}
-        for case in grid(200, seed=4, names=("acprop",))
+        for case in grid(60, seed=4, names=("acprop",))
     ]
     theirs = [
         settle(
@@ -225,7 +225,7 @@ def test_the_drift_of_the_default_is_that_of_the_laboratory():
         for found, lab in zip(ours, theirs, strict=True)
         if found["isSettled"] and bool(lab.is_settled)
     ]
-    assert len(both) > 120
+    assert len(both) > 35
     np.testing.assert_allclose(*zip(*both, strict=True), rtol=0, atol=1e-8)
     pairs = zip(ours, theirs, strict=True)
     assert sum(o["isSettled"] != bool(lab.is_settled) for o, lab in pairs) < 5
