@@ -27,7 +27,7 @@ from acprop.lab.limits import limits
 from acprop.lab.methods import METHODS, Method, advance
 from acprop.lab.problems import dense, sparse
 from acprop.lab.simulate import trajectory
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 from acprop.rule import (
     ACPROP,
     ACPROP_AFTER,
@@ -81,7 +81,7 @@ def squeezed(latex):
 
 def run(rule, convention, gs=GS, *, eps=EPS, **options):
     """All states and all directions of a run of the reference."""
-    h, state, states, ds = Hyper(B1, B2, eps, **options), State(), [], []
+    h, state, states, ds = Settings(B1, B2, eps, **options), State(), [], []
     for g in gs:
         state, d = step(rule, convention, state, g, h)
         states.append(state)
@@ -316,7 +316,7 @@ def outside(name):
     """The directions of a method that is no rule."""
     state, ds = State(), []
     for g in TENSORS:
-        state, d = advance(METHODS[name], PAPER, state, g, Hyper(B1, B2, EPS))
+        state, d = advance(METHODS[name], PAPER, state, g, Settings(B1, B2, EPS))
         ds.append(d)
     return ds
 
@@ -834,7 +834,7 @@ def _():
 
 
 def directions(rule, gs, beta1, beta2):
-    h, state, ds = Hyper(beta1, beta2, EPS), State(), []
+    h, state, ds = Settings(beta1, beta2, EPS), State(), []
     for g in gs:
         state, d = step(rule, PAPER, state, g, h)
         ds.append(d)

@@ -19,7 +19,7 @@ from acprop.lab.stochastic import (
     states,
     trajectories,
 )
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 from acprop.rule import ACPROP_PAPER, PAPER
 
 SMALL = Sweep(
@@ -61,7 +61,7 @@ def test_a_lane_is_a_plain_loop_over_the_reference():
     problem = Stochastic(5, 1.0, seeds=3)
     x, state, path = X0, State(), []
     for t, g in enumerate(problem.runs(60)[2].cycle[1:], 1):
-        h = Hyper(beta1=0.9, beta2=0.99, axis=())
+        h = Settings(beta1=0.9, beta2=0.99, axis=())
         state, d = step(ACPROP_PAPER, PAPER, state, g, h)
         x = min(max(x - 0.01 / t**0.5 * float(d), -1.0), 1.0)
         path.append(x)

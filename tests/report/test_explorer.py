@@ -19,7 +19,7 @@ from acprop.lab.methods import METHODS
 from acprop.lab.problems import periodic
 from acprop.lab.simulate import trajectory
 from acprop.lab.steps import feed
-from acprop.reference import Hyper
+from acprop.reference import Settings
 from acprop.report.explorer import write_explorer
 from acprop.report.serve import PageServer
 from acprop.report.style import OPTIMIZERS, for_dark
@@ -341,7 +341,7 @@ def test_hazards_are_those_of_the_laboratory(page):
         ("adam", TORCH),
         ("adopt", TORCH),
     ):
-        steps = feed(METHODS[name], convention, Hyper(0.9, 0.999), gradients)
+        steps = feed(METHODS[name], convention, Settings(0.9, 0.999), gradients)
         d = [float(step.d) for step in steps]
         row = page.row(name, "hazard-table")
         largest = max(map(abs, d))

@@ -20,7 +20,7 @@ from acprop.lab.problems import periodic
 from acprop.lab.settled import settle
 from acprop.lab.simulate import trajectory
 from acprop.lab.steps import feed
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 from acprop.report.explorer import SCRIPTS
 from acprop.report.style import display
 from acprop.rule import CONVENTIONS
@@ -158,7 +158,7 @@ def walked(case, periods):
     """Σ d / Σ |d| of each of the last 20 periods of so many, by the reference."""
     problem = periodic(case["problem"], case["P"])
     convention = replace(CONVENTIONS[case["convention"]], clip=None)
-    h = Hyper(case["beta1"], case["beta2"])
+    h = Settings(case["beta1"], case["beta2"])
     # Step 10⁶ as the first: bias corrections are 1 there.
     state = State(t=10**6 - 10**6 % case["P"] - 1, s=float(case["P"]))
     d = []
@@ -369,6 +369,6 @@ def test_the_steps_after_a_hazard_are_those_of_the_laboratory(name, convention):
     gradients = [0.0] * 50 + [1.0, -1.0, 0.5] + [0.0] * 20 + [2.0]
     case = {"method": name, "convention": convention, "gradients": gradients}
     (ours,) = ask("feeds", [case | {"beta1": 0.9, "beta2": 0.999, "delay": 1}])
-    h = Hyper(0.9, 0.999)
+    h = Settings(0.9, 0.999)
     steps = feed(METHODS[name], CONVENTIONS[convention], h, gradients)
     np.testing.assert_allclose(ours, [float(s.d) for s in steps], rtol=1e-12)

@@ -19,7 +19,7 @@ from acprop.lab.arrays import Array, Floats
 from acprop.lab.methods import Method
 from acprop.lab.problems import Problem
 from acprop.lab.steps import Step, iterate
-from acprop.reference import Hyper
+from acprop.reference import Settings
 from acprop.rule import PAPER, Convention, Rule
 
 Engine = Literal["auto", "numpy", "native"]
@@ -63,9 +63,9 @@ class Sweep:
             )
 
     @property
-    def hyper(self) -> Hyper:
+    def settings(self) -> Settings:
         """The last axis is β2."""
-        return Hyper(self.beta1, np.array(self.beta2), self.eps, axis=())
+        return Settings(self.beta1, np.array(self.beta2), self.eps, axis=())
 
 
 def distances(
@@ -109,7 +109,7 @@ def lanes(
     return iterate(
         method,
         sweep.convention,
-        sweep.hyper,
+        sweep.settings,
         lambda t, _: cycles[starts + t % periods][:, None],
         steps=sweep.steps,
         x0=np.full((len(sweep.alpha0), len(problems), len(sweep.beta2)), first.x0),
@@ -250,7 +250,7 @@ def trajectory(
     for step, x in iterate(
         method,
         convention,
-        Hyper(beta1, beta2, eps, axis=()),
+        Settings(beta1, beta2, eps, axis=()),
         source.gradient,
         steps=steps,
         x0=np.full(shape, source.x0) if shape else source.x0,

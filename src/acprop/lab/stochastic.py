@@ -102,7 +102,7 @@ def expected_move(
     total: Any = 0.0
     for g, chance in problem.outcomes:
         gradient = np.full_like(state.s, g)
-        _, d = advance(sweep.methods[0], PAPER, state, gradient, sweep.hyper)
+        _, d = advance(sweep.methods[0], PAPER, state, gradient, sweep.settings)
         move = -alpha * d if x is None else np.clip(x - alpha * d, LO, HI) - x
         total = total + chance * move
     return total

@@ -18,7 +18,7 @@ from acprop.lab.claims import (
 )
 from acprop.lab.methods import METHODS
 from acprop.lab.simulate import Sweep
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 from acprop.rule import ACPROP_PAPER, PAPER
 
 
@@ -41,7 +41,7 @@ def lab_state():
     sweep = Sweep((METHODS["acprop-paper"],), 0.9, (0.5,), eps=0.04, steps=3, tail=1)
     state = State()
     for g in (-1.0, 4.0, -1.0):
-        state, _ = step(ACPROP_PAPER, PAPER, state, np.full((1, 1), g), sweep.hyper)
+        state, _ = step(ACPROP_PAPER, PAPER, state, np.full((1, 1), g), sweep.settings)
     return sweep, state
 
 
@@ -81,7 +81,7 @@ def exponents(P, delta, eps, beta1):
 
 
 def direction(beta2, eps):
-    state, h, d = State(), Hyper(beta1=0.9, beta2=beta2, eps=eps, axis=()), 0.0
+    state, h, d = State(), Settings(beta1=0.9, beta2=beta2, eps=eps, axis=()), 0.0
     for _ in range(1500):
         state, d = step(ACPROP_PAPER, PAPER, state, 2.0, h)
     return float(d)

@@ -268,9 +268,9 @@ def test_a_mean_that_vanished_would_be_seen_between_the_gradients(monkeypatch):
 
 
 def test_with_momentum_adam_would_not_be_rmsprop(monkeypatch):
-    hyper = family.Hyper
+    settings = family.Settings
     monkeypatch.setattr(
-        family, "Hyper", lambda beta1, *rest: hyper(max(beta1, 0.5), *rest)
+        family, "Settings", lambda beta1, *rest: settings(max(beta1, 0.5), *rest)
     )
     assert verify("adam-without-momentum").verdict == "fails"
 

@@ -28,7 +28,7 @@ from acprop.lab.nonconvex import PROBLEMS
 from acprop.lab.problems import Problem, periodic
 from acprop.lab.regions import regions, share
 from acprop.lab.steps import feed
-from acprop.reference import Hyper
+from acprop.reference import Settings
 from acprop.rule import GUARDED
 
 UNBOUND = replace(GUARDED, name="guarded, no bound", clip=None)
@@ -45,7 +45,7 @@ def _is_bound(
     """The last step at which the bound acts, and whether it changed a later one."""
     gradients = [problem.gradient(t, 0.0) for t in range(1, steps + 1)]
     free, bound = (
-        feed(ACPROP_METHOD, convention, Hyper(beta1, beta2), gradients)
+        feed(ACPROP_METHOD, convention, Settings(beta1, beta2), gradients)
         for convention in (UNBOUND, GUARDED)
     )
     last, same = np.zeros(np.shape(beta2)), np.ones(np.shape(beta2), bool)
@@ -131,7 +131,7 @@ def keeps_the_limit() -> Finding:
 
 def _differs_in_a_tensor() -> int:
     """Steps of one element alone, and in a tensor with others."""
-    problem, h = periodic("dense", 50), Hyper(0.9, 0.5)
+    problem, h = periodic("dense", 50), Settings(0.9, 0.5)
     g = problem.cycle[np.arange(1, 2002) % problem.period]
     alone, pair = (
         feed(ACPROP_METHOD, GUARDED, h, gradients)

@@ -14,7 +14,7 @@ from acprop.lab.descent import SECTION_4, preconditioner
 from acprop.lab.methods import advance, method
 from acprop.lab.nonconvex import PROBLEMS, NonConvex, problem
 from acprop.lab.steps import iterate
-from acprop.reference import Hyper, State
+from acprop.reference import Settings, State
 
 PROOF = "Appendix B, proof of the momentum theorem"
 
@@ -74,7 +74,7 @@ def sum_bound() -> Finding:
 
 def _first_norms(p: NonConvex, *, alpha0: float, beta1: float) -> float:
     """‖α0·A_0‖₁ + b·‖α_1·A_1‖₁ with A_0 = A_1, as Algorithm 2 starts: s_0 = 0."""
-    h = Hyper(beta1, eps=1.0, amsgrad=True, axis=())
+    h = Settings(beta1, eps=1.0, amsgrad=True, axis=())
     state = State()
     new, _ = advance(method(MEMBER), SECTION_4, state, np.ones(p.dimension), h)
     A = preconditioner(method(MEMBER), state, new, h) * np.ones(p.dimension)
@@ -111,7 +111,7 @@ def young_step() -> tuple[float, float]:
 def _last_terms(p: NonConvex, beta1: float) -> float:
     """The largest ⟨∇f(x_T), α_T·A_T·m_T⟩ over M_g²·‖α_T·A_T‖₁ along a run."""
     rng, x, worst = np.random.default_rng(0), np.array([p.x0]), -math.inf
-    h = Hyper(beta1, 0.99, 1.0, amsgrad=True, axis=())
+    h = Settings(beta1, 0.99, 1.0, amsgrad=True, axis=())
 
     def noisy(_: int, x: Floats) -> Floats:
         gradient = p.gradient(x)

@@ -13,7 +13,7 @@ from acprop.lab.descent import SECTION_4
 from acprop.lab.gaussian import constant
 from acprop.lab.methods import method
 from acprop.lab.steps import feed
-from acprop.reference import Hyper
+from acprop.reference import Settings
 from acprop.rule import PAPER, Convention
 
 NUMERICS = "Appendix C.1, centering does not suffer from numerical issues"
@@ -25,7 +25,7 @@ ACPROP_PAPER = method("acprop-paper")
 def _longest_direction(name: str, beta1: float) -> float:
     """The largest |d_t/g_t| of 1000 steps after the first: x²/2 with noise N(0, 1)."""
     rng = np.random.default_rng(0)
-    h = Hyper(beta1=beta1, beta2=0.999, axis=())
+    h = Settings(beta1=beta1, beta2=0.999, axis=())
     gradients = [0.99**t + rng.normal() for t in range(1001)]
     steps = feed(method(name), PAPER, h, gradients)
     seen = [abs(float(s.d) / g) for s, g in zip(steps, gradients, strict=True)]
@@ -74,7 +74,7 @@ def _zero() -> Finding:
     """
     off = 0.0
     for beta1, beta2 in ((0.9, 0.999), (0.5, 0.9), (0.9, 0.5)):
-        h = Hyper(beta1=beta1, beta2=beta2, axis=())
+        h = Settings(beta1=beta1, beta2=beta2, axis=())
         for step in feed(ACPROP_PAPER, PAPER, h, [3.0] * 30):
             s = float(step.after.s)
             off = max(off, abs(s / (9 * constant(beta1, beta2, step.t)) - 1))
@@ -92,7 +92,7 @@ def _first_step() -> Finding:
     """The first step α·g/√ε is due to the delay, s_0 = 0, not to centering: AdaShift
     takes it too, synchronous methods do not
     """
-    h = Hyper(beta1=0.9, beta2=0.999, axis=())
+    h = Settings(beta1=0.9, beta2=0.999, axis=())
     first = {
         name: abs(float(next(iter(feed(method(name), PAPER, h, [0.5, 1.0]))).d) / 0.5)
         for name in ("acprop-paper", "adashift", "adabelief", "adam")
@@ -111,7 +111,7 @@ def _direction(
     beta2: float, eps: float, steps: int, convention: Convention = PAPER
 ) -> tuple[float, float]:
     """d_t/g_t after equal gradients, and once more when the gradient turns."""
-    h = Hyper(beta1=0.9, beta2=beta2, eps=eps, axis=())
+    h = Settings(beta1=0.9, beta2=beta2, eps=eps, axis=())
     *_, last, turned = feed(ACPROP_PAPER, convention, h, [*[2.0] * steps, -2.0])
     return float(last.d) / 2, float(turned.d) / -2
 

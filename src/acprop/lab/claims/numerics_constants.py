@@ -13,7 +13,7 @@ from acprop.lab.gaussian import (
 )
 from acprop.lab.methods import method
 from acprop.lab.steps import feed, final_state
-from acprop.reference import Hyper
+from acprop.reference import Settings
 from acprop.rule import OPTAX, PAPER
 
 CONSTANTS = "Section 4, constants in the upper bound of regret"
@@ -102,7 +102,7 @@ def _factor_exact() -> Finding:
 def late_least() -> dict[str, float]:
     """The least v and s of 2000 steps, once settled: medians of 256 runs, σ = 1."""
     settled, steps = 8000, 2000
-    h = Hyper(beta1=0.9, beta2=0.999, axis=())
+    h = Settings(beta1=0.9, beta2=0.999, axis=())
     least: dict[str, float] = {}
     for name, optimizer in (("v", "adashift"), ("s", "acprop-paper")):
         rng = np.random.default_rng(0)
@@ -158,14 +158,14 @@ def _late_means() -> Finding:
 
 
 def _drift_limit(beta1: float, change: float) -> float:
-    h = Hyper(beta1=beta1, beta2=0.9, eps=0.0, axis=())
+    h = Settings(beta1=beta1, beta2=0.9, eps=0.0, axis=())
     gradients = (change * t for t in range(1, 1001))
     return float(final_state(method("acprop-paper"), PAPER, h, gradients).s)
 
 
 def _spread_limit(sigma: float, change: float) -> float:
     """The mean of s over 4096 lanes: noise of spread σ on a gradient that changes."""
-    rng, h = np.random.default_rng(0), Hyper(beta1=0.9, beta2=0.9, eps=0.0, axis=())
+    rng, h = np.random.default_rng(0), Settings(beta1=0.9, beta2=0.9, eps=0.0, axis=())
     gradients = (change * t + sigma * rng.standard_normal(4096) for t in range(1, 301))
     return float(np.mean(final_state(method("acprop-paper"), PAPER, h, gradients).s))  # pyright: ignore[reportUnknownArgumentType]
 

@@ -225,7 +225,7 @@ def _largest_s() -> tuple[float, float]:
         *_, state = seen = states(Stochastic(P, 1.0, seeds=8), sweep)
         for g in [-1.0] * 400 + [float(P)]:
             gradient = np.full_like(state.s, g)
-            state, _ = advance(_ACPROP[0], PAPER, state, gradient, sweep.hyper)
+            state, _ = advance(_ACPROP[0], PAPER, state, gradient, sweep.settings)
         top = max(float(one.s.max()) for one in (*seen, state)) / (P + 1) ** 2
         loose, sharp = max(loose, top), max(sharp, top / beta1**2)
     return loose, sharp

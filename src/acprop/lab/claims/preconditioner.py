@@ -12,7 +12,7 @@ from acprop.lab.methods import advance, method
 from acprop.lab.nonconvex import PROBLEMS
 from acprop.lab.rates import ASYNC
 from acprop.lab.steps import feed, final_state
-from acprop.reference import Hyper
+from acprop.reference import Settings
 
 SECTION = "Section 4"
 NATURAL = "Section 4, after Theorem 4.1"
@@ -23,7 +23,7 @@ def _curvature(name: str) -> float:
 
     Both after the same 20 gradients; g_t is -1 or 2 with equal probability.
     """
-    rng, h = np.random.default_rng(0), Hyper(eps=0.1, beta2=0.9)
+    rng, h = np.random.default_rng(0), Settings(eps=0.1, beta2=0.9)
     state = final_state(method(name), SECTION_4, h, rng.normal(size=20))
     low, middle, high = (
         float(advance(method(name), SECTION_4, state, g, h)[1]) for g in (-1, 0.5, 2)
@@ -85,7 +85,7 @@ def _sharpest(beta1: float, eps: float) -> float:
     """The least A after a long stay at g = -1 and one g = 1, with β2 = 0."""
     gradients = [*[-1.0] * 400, 1.0, 1.0]
     *_, last = feed(
-        method("acprop-paper"), SECTION_4, Hyper(beta1, 0.0, eps), gradients
+        method("acprop-paper"), SECTION_4, Settings(beta1, 0.0, eps), gradients
     )
     return float(last.d)
 
@@ -130,7 +130,7 @@ def upper_constant() -> Finding:
 
 def _gain(mu: float) -> float:
     """√(max v)/√(max s) over 6000 stationary gradients μ ± 1, β = (0.9, 0.999)."""
-    rng, h = np.random.default_rng(0), Hyper(eps=1e-8)
+    rng, h = np.random.default_rng(0), Settings(eps=1e-8)
     gradients = mu + np.where(rng.random(6000) < 0.5, -1.0, 1.0)
     v, s = (
         max(float(step.after.s) for step in feed(method(name), SECTION_4, h, gradients))

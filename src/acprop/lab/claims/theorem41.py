@@ -21,7 +21,7 @@ from acprop.lab.descent import SECTION_4, WalkSettings
 from acprop.lab.methods import Method, method
 from acprop.lab.nonconvex import PROBLEMS, NonConvex, problem
 from acprop.lab.steps import iterate
-from acprop.reference import Hyper
+from acprop.reference import Settings
 
 PLACE = "Section 4, Theorem 4.1"
 PROOF = "Appendix B, proof of Theorem 4.1"
@@ -103,7 +103,7 @@ def for_every_run() -> Finding:
     for _, after in iterate(
         acprop,
         SECTION_4,
-        Hyper(eps=eps),
+        Settings(eps=eps),
         lambda _, x: 0 * p.gradient(x),
         steps=T,
         x0=x,
