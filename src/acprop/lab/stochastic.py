@@ -187,20 +187,19 @@ BETA2 = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.997, 0.999)
 
 def records() -> list[Curves]:
     """Trajectories where Adam fails, and how far from x* the best α0 ends, by β2."""
-    problem = Stochastic(50, 1.0, seeds=64)
-    walk = Sweep((), 0.9, (0.9,), (0.1,), steps=4_000)
-    lines = list[Points]()
+    problem, lines = Stochastic(50, 1.0, seeds=64), list[Points]()
     for name in OPTIMIZERS:
-        one = replace(walk, methods=(method(name),))
-        t, x = trajectories(problem, one, every=20)
+        sweep = Sweep((method(name),), 0.9, (0.9,), (0.1,), steps=4_000)
+        t, x = trajectories(problem, sweep, every=20)
         lines.append((name, t, x.mean(axis=2)[:, 0, 0]))
     about = {"period": 50, "delta": 1.0, "convention": PAPER.name}
+    betas = {"beta1": 0.9, "beta2": 0.9}
     paths = curves(
         "stochastic",
         "x, mean of 64 runs, P = 50, β2 = 0.9",
         ("step t", "x (optimum -1)"),
         lines,
-        about={**about, "beta1": 0.9, "beta2": 0.9, "alpha0": 0.1, "seeds": 64},
+        about={**about, **betas, "alpha0": 0.1, "steps": 4_000, "seeds": 64},
     )
     runs, lines = replace(problem, seeds=16).runs(10_000), list[Points]()
     for name, beta1 in product(("acprop-paper", "adam"), (0.1, 0.9)):
