@@ -106,7 +106,7 @@ def test_a_study_becomes_a_page_and_is_not_run_again(tmp_path, shelf):
     assert {f: f.stat().st_mtime_ns for f in out.glob("runs/*/run.json")} == before
 
 
-@pytest.mark.usefixtures("offline")
+@pytest.mark.usefixtures("offline", "in_process")
 def test_stored_evidence_leads_and_this_machines_runs_stand_below(tmp_path, shelf):
     """Beside the studies lie results of more seeds, at a larger scale."""
     shelf("tiny")
