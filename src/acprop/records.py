@@ -238,6 +238,7 @@ class Verdict(_Strict):
         which no conclusion rests; "definition", what follows from the definitions and
         cannot fail. The last two are counted apart.
     numbers: the evidence, for a program.
+    formula, printed: LaTeX of what holds, and of what the paper prints instead.
     """
 
     record: ClassVar[str] = "verdict"
@@ -250,6 +251,8 @@ class Verdict(_Strict):
     evidence: str
     numbers: Plain
     wall_seconds: Number
+    formula: str = ""
+    printed: str = ""
 
 
 class RunStatus(StrEnum):

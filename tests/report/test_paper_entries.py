@@ -149,7 +149,7 @@ def verdict(claim, word):
     ],
 )
 def test_a_toy_figure_is_decided_by_the_papers_claims(words, badge):
-    names = ("fig-area-dense-0.9", "fig-1-threshold")
+    names = ("dense-area-0.9", "sync-threshold")
     given = [verdict(n, w) for n, w in zip(names, words, strict=True)]
     shown = FigureRecord("area-dense-0.9", "Fig. 1", "areas")
     found = result_of("fig-1", figures=[shown], verdicts=given)

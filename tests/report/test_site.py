@@ -48,7 +48,7 @@ CLAIMS = [
     claim("two-and-a-half", kind="definition"),
     claim("two-corrected", "ours"),
     claim("three", verdict="undecided"),
-    claim("four", "ours", "fails", VILE),
+    replace(claim("four", "ours", "fails", VILE), formula=VILE, printed=VILE),
 ]
 RUNS = with_status(
     [*seeds("acprop", (0.6, 0.7)), *seeds("adam", (0.5, 0.6))], 1, "diverged", VILE
@@ -175,8 +175,8 @@ def test_a_strict_policy_allows_its_style_and_pictures_and_nothing_else(
 
 def test_text_is_text(site):
     seen = sum(page.text.count(VILE) for page in site.values())
-    # a claim, a figure's caption, a run's message, and one that is missing
-    assert seen == 4
+    # a claim, its two formulas, a figure's caption, a run's message, a missing one
+    assert seen == 6
 
 
 def test_a_record_with_a_script_in_every_text_stays_text(tmp_path):
@@ -335,10 +335,12 @@ def test_a_failing_claim_leads_to_what_holds_instead(site):
 
 
 def test_a_corrected_formula_stands_beside_the_printed_one(tmp_path):
-    name = "theorem-4.1-as-printed"
-    build(tmp_path, verdicts=[claim(name, verdict="fails", kind="constant")])
+    printed = claim("one-as-printed", verdict="fails", kind="constant")
+    corrected = claim("one-corrected", "ours")
+    verdicts = [replace(printed, printed=r"\alpha^2"), replace(corrected, formula="1")]
+    build(tmp_path, verdicts=verdicts)
     page = page_of(tmp_path, "claims")
-    assert page.tags.count("math") == 2
+    assert page.tags.count("math") == 3  # the right one at the corrected claim too
     assert "as printed" in page.text
     assert "what holds" in page.text
     assert "\\" not in page.text
