@@ -46,7 +46,7 @@ def build(
         for problem in content.problems:
             line = "".join(c if c.isprintable() else " " for c in problem)
             typer.echo(f"not shown: {line}", err=True)
-        if result.n_unread:
+        if content.n_unread:
             raise typer.Exit(1)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from acprop.metrics import metric_of
+from acprop.metrics import Metric, metric_of
 from acprop.records import ArmBar, Bars, Curves, Line, RunRecord, RunStatus, Surface
 from acprop.report.statistics import (
     Arm,
@@ -247,6 +247,10 @@ def _finite_values(panel: Curves) -> list[float]:
     return [v for line in panel.lines for v in line.y if math.isfinite(v)]
 
 
+def _mean(arm: Arm | None, metric: Metric) -> float:
+    return metric.factor * over_seeds(arm, metric.name).mean if arm else math.nan
+
+
 def _surfaces(found: StudyRuns) -> list[Surface]:
     """One panel for each method, on the same axes and colours: they are compared."""
     axes = across, down = found.study.axes
@@ -259,10 +263,7 @@ def _surfaces(found: StudyRuns) -> list[Surface]:
     for title, group in _grouped(shown, axes).items():
         places = {(float(a.known[across]), float(a.known[down])): a for a in group}
         cells = [[places.get((right, high)) for right in x] for high in y]
-        means = [
-            [about.factor * over_seeds(c, about.name).mean if c else math.nan for c in r]
-            for r in cells
-        ]
+        means = [[_mean(cell, about) for cell in row] for row in cells]
         runs = [[len(c.runs) if c else 0 for c in row] for row in cells]
         diverged = [[c.n_diverged if c else 0 for c in row] for row in cells]
         surface = Surface(

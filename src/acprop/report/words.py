@@ -2,7 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from acprop.metrics import metric_of
 from acprop.records import StudyRecord
@@ -100,3 +101,22 @@ def study_sentence(found: StudyRuns) -> str:
     what = f"ruleset {study.ruleset}, final {metric_of(metric).label} ({how})"
     note = unclean([run for arm in shown for run in arm.runs])
     return f"At {scale_words(study)}, {what}: {'; '.join(parts)}. {note}".rstrip()
+
+
+def plain_words(value: Any) -> str:
+    """Plain values as a person would list them."""
+    if isinstance(value, Mapping):
+        items: list[tuple[Any, Any]] = [*value.items()]  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        return ", ".join(f"{k}: {plain_words(v)}" for k, v in items)
+    if isinstance(value, list | tuple):
+        return ", ".join(plain_words(v) for v in [*value])  # pyright: ignore[reportUnknownVariableType]
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def duration(seconds: float) -> str:
+    """A time a person can read."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,11 +13,11 @@ from acprop.bench.engines import Engine, LocalEngine
 from acprop.bench.studies import Study, study_folder
 from acprop.progress import Bar
 from acprop.records import FigureRecord, Verdict
-from acprop.report.collect import collect
-from acprop.report.site import Content, write_site
+from acprop.report.collect import Content, collect
+from acprop.report.site import write_site
 from acprop.reproduce import claims, figures
 from acprop.reproduce.folder import JobFolder, open_folder
-from acprop.reproduce.pages import content_of, on_all_cores
+from acprop.reproduce.pages import on_all_cores
 from acprop.reproduce.rulesets import PaperRuleset
 from acprop.reproduce.runner import StudyResult, artifacts_of, cost, run
 
@@ -85,17 +85,16 @@ def reproduce(
         done = run(
             plan.studies, PaperRuleset(), engine, scale=scale, runs=folder.runs, bar=bar
         )
-    content = _content(results or study_folder().root.parent / "results")
+    # An installed package has no results beside it: then only what was run is shown.
+    stored = results or study_folder().root.parent / "results"
+    content = collect([stored]) if stored.is_dir() else Content()
+    content.verdicts, content.figures = verdicts, drawn
+    content.here = [(result.study, result.runs) for result in done]
+    content.artifacts |= artifacts_of(folder.runs, done)
+    content.missing += [f"{part}: left out by --only" for part in plan.skipped]
     page = write_site(
         out,
-        replace(
-            content,
-            verdicts=verdicts,
-            figures=drawn,
-            artifacts={**content.artifacts, **artifacts_of(folder.runs, done)},
-            here=[(r.study, r.runs) for r in done],
-        ),
-        missing=[f"{part}: left out by --only" for part in plan.skipped],
+        content,
         about={
             "scale": scale,
             "commit": commit(),
@@ -107,13 +106,6 @@ def reproduce(
         each=on_all_cores if n_jobs > 1 else map,
     )
     return JobResult(verdicts, done, page)
-
-
-def _content(results: Path) -> Content:
-    """What was known before; an installed package has no such folder."""
-    if not results.is_dir():
-        return Content([], [], [])
-    return content_of(collect([results]))
 
 
 def _plan(scale: str, only: Sequence[str]) -> _Plan:
