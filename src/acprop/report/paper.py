@@ -94,11 +94,14 @@ class PaperEntry:
 @cache
 def entries() -> tuple[PaperEntry, ...]:
     """In the order of the paper."""
-    plain = tomllib.loads(_read("entries.toml"))["entries"]
-    by_id: dict[str, Plain] = {entry["id"]: entry for entry in plain}
+    plain: dict[str, Plain] = tomllib.loads(_read("entries.toml"))
     for table in tomllib.loads(_read("tables.toml"))["tables"]:
-        by_id[table["entry"]].setdefault("tables", []).append(table)
-    return TypeAdapter(tuple[PaperEntry, ...]).validate_python(plain)
+        plain[table["entry"]].setdefault("tables", []).append(table)
+    for name, entry in plain.items():
+        kind, _, number = name.partition("-")
+        label = f"{'Fig.' if kind == 'fig' else 'Table'} {number}"
+        plain[name] = {"id": name, "label": label, **entry}
+    return TypeAdapter(tuple[PaperEntry, ...]).validate_python([*plain.values()])
 
 
 def published_about() -> str:
