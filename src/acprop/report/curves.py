@@ -35,7 +35,7 @@ DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)), (0, (9, 4)))
 # marks here and there as well. Points have nothing else.
 MARKERS = ("", "o", "s", "^", "D")
 POINTS = (*MARKERS[1:], "v", "P", "X")
-APART = 0.13  # from mark to mark, as a share of the panel's diagonal
+N_MARKS = 8
 MAX_VECTOR_POINTS = 2_000
 # Decades of a symmetrical-log axis on each side, at most: below, it is linear.
 SYMLOG_DECADES = 6
@@ -117,7 +117,8 @@ def _draw_panel(ax: Axes, record: Curves, looks: dict[str, Look]) -> None:
     for line in record.lines:
         look, colour = looks[line.label], str(looks[line.label]["color"])
         (drawn,) = ax.plot(line.x, line.y, label=plain(line.label))
-        drawn.set(**look, markevery=None if record.drawn == "points" else APART)
+        is_curve = record.drawn == "lines"
+        drawn.set(**look, markevery=_spread(line, record) if is_curve else None)
         drawn.set_rasterized(len(line.x) > MAX_VECTOR_POINTS)
         if line.low:  # a NaN is a gap
             band = line.low, line.high
@@ -132,6 +133,19 @@ def _draw_panel(ax: Axes, record: Curves, looks: dict[str, Look]) -> None:
         ax.set_ylim(*record.y_range)
     label_panel(ax, record.title, record.x_label, record.y_label)
     draw_grid(ax)
+
+
+def _spread(line: Line, record: Curves) -> list[int]:
+    """Which points are about equally far apart on the x-axis."""
+    places, is_log = np.asarray(line.x, float), record.x_scale == "log"
+    usable = places[np.isfinite(places) & ((places > 0) | (not is_log))]
+    if not usable.size:
+        return []
+    space = np.geomspace if is_log else np.linspace
+    found = np.searchsorted(
+        places, space(usable.min(), usable.max(), N_MARKS + 2)[1:-1]
+    )
+    return sorted({int(i) for i in found if i < len(places)})
 
 
 def _failed(line: Line) -> list[float]:
