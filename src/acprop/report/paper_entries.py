@@ -33,7 +33,7 @@ Badge = Literal["holds", "fails", "undecided", "none"]
 _ORDERS = ("same order", "opposite order", "no difference shown")
 
 
-class Outcome(NamedTuple):
+class EntryOutcome(NamedTuple):
     """In one or two words, in a sentence, and as a colour."""
 
     word: str
@@ -89,7 +89,7 @@ class EntryResult:
     claims: tuple[Verdict, ...]
     not_run: tuple[str, ...]
     commands: tuple[str, ...]
-    outcome: Outcome
+    outcome: EntryOutcome
 
 
 def entry_result(
@@ -204,7 +204,7 @@ def _ours(found: Comparison | None, is_ahead: bool, metric: str) -> tuple[str, s
 
 def _outcome(
     entry: PaperEntry, leads: Sequence[EntryStudy], claims: Sequence[Verdict]
-) -> Outcome:
+) -> EntryOutcome:
     pairs = [pair for one in leads for pair in one.pairs if pair.word != "no runs"]
     if pairs:
         return _of_pairs(pairs, list(dict.fromkeys(one.study.scale for one in leads)))
@@ -214,34 +214,34 @@ def _outcome(
         listed = ", ".join(f"{words.count(w)} {w}" for w in order if w in words)
         text = f"The paper's claims here: {listed}."
         if "fails" in words and "holds" in words:
-            return Outcome("partly", text, "undecided")
+            return EntryOutcome("partly", text, "undecided")
         if "fails" in words:
-            return Outcome("does not hold", text, "fails")
+            return EntryOutcome("does not hold", text, "fails")
         if "undecided" in words:
-            return Outcome("not decided", text, "undecided")
-        return Outcome("holds", text, "holds")
+            return EntryOutcome("not decided", text, "undecided")
+        return EntryOutcome("holds", text, "holds")
     if leads:
         text = "Run, and shown below; no order is reported here."
-        return Outcome("shown", text, "none")
+        return EntryOutcome("shown", text, "none")
     if entry.ours:
-        return Outcome("nothing to measure", "Nothing to measure.", "none")
+        return EntryOutcome("nothing to measure", "Nothing to measure.", "none")
     text = "Not run: none of the records given belongs to it."
-    return Outcome("not run", text, "none")
+    return EntryOutcome("not run", text, "none")
 
 
-def _of_pairs(pairs: Sequence[Pair], scales: Sequence[str]) -> Outcome:
+def _of_pairs(pairs: Sequence[Pair], scales: Sequence[str]) -> EntryOutcome:
     counts = {word: sum(p.word == word for p in pairs) for word in _ORDERS}
     listed = ", ".join(f"{n} {word}" for word, n in counts.items() if n)
     text = f"{len(pairs)} comparisons at {' and '.join(scales)} scale: {listed}."
     if all(scale == "smoke" for scale in scales):
         text += " Smoke scale shows that it runs, not who wins."
-        return Outcome("not decided", text, "undecided")
+        return EntryOutcome("not decided", text, "undecided")
     if counts["same order"] == len(pairs):
-        return Outcome("same order", text, "holds")
+        return EntryOutcome("same order", text, "holds")
     if counts["opposite order"] and not counts["same order"]:
-        return Outcome("opposite order", text, "fails")
+        return EntryOutcome("opposite order", text, "fails")
     word = "partly" if counts["same order"] else "not decided"
-    return Outcome(word, text, "undecided")
+    return EntryOutcome(word, text, "undecided")
 
 
 def _commands(entry: PaperEntry, found: Sequence[EntryStudy]) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ FEW_PERIODS = 5  # so few that each has its tick
 MAX_JUMP = 0.7
 
 
-class Outcome(NamedTuple):
+class CellOutcome(NamedTuple):
     """How it is drawn; one with an edge is outlined, cell by cell."""
 
     label: str
@@ -63,10 +63,10 @@ class Outcome(NamedTuple):
 CONVERGES, DIVERGES = "#7CCB35", "#C8102E"
 # By (converged at this horizon, drift points to x*).
 OUTCOMES = {
-    (True, True): Outcome("converged", CONVERGES),
-    (False, True): Outcome("undecided at this horizon", "#A6A6A6"),
-    (False, False): Outcome("wrong drift: diverges", DIVERGES),
-    (True, False): Outcome("converged against the drift", "#8033FF", edge=INK),
+    (True, True): CellOutcome("converged", CONVERGES),
+    (False, True): CellOutcome("undecided at this horizon", "#A6A6A6"),
+    (False, False): CellOutcome("wrong drift: diverges", DIVERGES),
+    (True, False): CellOutcome("converged against the drift", "#8033FF", edge=INK),
 }
 
 

@@ -143,9 +143,10 @@ class StudyRuns:
         """
         names = self.names(arms)
         if not self.study.contestants:
-            told = dict.fromkeys([*self.study.axes, *method_settings(arms)])
+            settings = dict.fromkeys([*self.study.axes, *method_settings(arms)])
             names = [
-                describe(arm, told, bare=bare) or display(arm.optimizer) for arm in arms
+                describe(arm, settings, bare=bare) or display(arm.optimizer)
+                for arm in arms
             ]
         return [", ".join([n, *a.losses]) for n, a in zip(names, arms, strict=True)]
 
