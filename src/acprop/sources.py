@@ -13,7 +13,7 @@ _C_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 def digest(*modules: str, package: Path = _PACKAGE) -> str:
     """The hash of these modules and all of ours that they import.
 
-    Of their code, without comments and docstrings, and of the JSON, TOML and C beside them.
+    Of their code without comments and docstrings, and the JSON, TOML and C beside them.
     """
     found: dict[Path, str] = {}
     waiting = list(modules)
