@@ -76,7 +76,7 @@ def study(name: str, *, metrics: Sequence[str] = ()) -> str:
     kept = [
         i
         for i, column in enumerate(made.columns)
-        if metrics or not column.startswith(("train", "validation"))
+        if metrics or not column.startswith(("train", "validation", "steps"))
     ]
     mark = {"trials": "trials †" if unclean(found.trials) else "trials"}
     head = [mark.get(made.columns[i], made.columns[i]) for i in kept]

@@ -19,7 +19,7 @@ from acprop.lab.claims import preconditioner as preconditioner_claims
 from acprop.lab.descent import SECTION_4, WalkSettings, preconditioner, walk
 from acprop.lab.methods import advance, method
 from acprop.lab.nonconvex import PROBLEMS, problem
-from acprop.reference import Hyper, State
+from acprop.reference import Settings, State
 
 C = Constants(C_l=0.4, C_u=1.5, L=2.0, M_f=7.0, f_star=1.0, M_g=3.0, sigma=0.7, d=5)
 A0, ETA, T, BETA1 = 0.05, 0.75, 16, 0.8  # T^(η-1) = ½, T^-η = ⅛, β1/(1-β1) = 4
@@ -152,7 +152,7 @@ def test_formula_centering_cap():
     b1, b2, mu, state = 0.9, 0.999, 3.0, State()
     for t in range(1, 100):
         state, _ = advance(
-            method("acprop-paper"), SECTION_4, state, mu, Hyper(b1, b2, 1.0, axis=())
+            method("acprop-paper"), SECTION_4, state, mu, Settings(b1, b2, 1.0, axis=())
         )
         form = (1 - b2) * b1**2 * (b2**t - b1 ** (2 * t)) / (b2 - b1**2) * mu**2
         np.testing.assert_allclose(state.s, form, rtol=1e-9)
@@ -207,7 +207,7 @@ def test_formula_momentum_pathwise(name, beta1):
 
     Σ⟨a_t, g_t⟩ ≤ f(x_1) - f(x_{T+1}) + M_g²·b·‖α_1·A_1‖₁ + (b + ½)·L·Σ‖x_{t+1} - x_t‖².
     """
-    p, h = problem(name), Hyper(beta1, 0.9, 1.0, amsgrad=True, axis=())
+    p, h = problem(name), Settings(beta1, 0.9, 1.0, amsgrad=True, axis=())
     b = beta1 / (1 - beta1)
     rng, x, state = np.random.default_rng(0), np.array([p.x0]), State()
     start, left, squares, first = p.f(x)[0], 0.0, 0.0, 0.0
@@ -228,7 +228,7 @@ def test_formula_momentum_pathwise(name, beta1):
 
 def test_formula_async_identity():
     """The mean of two asynchronous steps is the step of the mean gradient."""
-    h, state = Hyper(eps=0.1, axis=()), State(t=5, m=0.2, s=0.3)
+    h, state = Settings(eps=0.1, axis=()), State(t=5, m=0.2, s=0.3)
     low, mid, high = (
         advance(method("acprop-paper"), SECTION_4, state, g, h)[1]
         for g in (-1.0, 0.5, 2.0)

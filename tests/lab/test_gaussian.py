@@ -15,7 +15,7 @@ from acprop.lab.gaussian import (
     records,
     tuned_bound,
 )
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 from acprop.rule import ACPROP_PAPER, OPTAX, PAPER
 
 
@@ -75,7 +75,7 @@ def test_the_best_learning_rate_makes_the_denominator_irrelevant(den):
 
 @pytest.mark.parametrize("beta1", [0.2, 0.5, 0.9])
 def test_a_steady_change_of_the_gradient_adds_up_in_the_lag(beta1):
-    state, h = State(), Hyper(beta1=beta1, beta2=0.8, eps=0.0, axis=())
+    state, h = State(), Settings(beta1=beta1, beta2=0.8, eps=0.0, axis=())
     for t in range(1, 600):
         state, _ = step(ACPROP_PAPER, PAPER, state, 5.0 - 0.3 * t, h)
     assert float(state.s) == pytest.approx(drifting(beta1, -0.3), rel=1e-10)
@@ -83,7 +83,7 @@ def test_a_steady_change_of_the_gradient_adds_up_in_the_lag(beta1):
 
 @pytest.mark.parametrize(("beta1", "beta2"), [(0.9, 0.999), (0.9, 0.5), (0.3, 0.09)])
 def test_equal_gradients_leave_a_second_moment_that_dies_out(beta1, beta2):
-    state, h = State(), Hyper(beta1=beta1, beta2=beta2, axis=())
+    state, h = State(), Settings(beta1=beta1, beta2=beta2, axis=())
     for t in range(1, 15):
         state, _ = step(ACPROP_PAPER, PAPER, state, -2.0, h)
         assert float(state.s) / 4 == pytest.approx(constant(beta1, beta2, t), rel=1e-6)

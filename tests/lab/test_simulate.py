@@ -11,7 +11,7 @@ from acprop.lab.methods import METHODS as METHODS_BY_NAME
 from acprop.lab.methods import Method
 from acprop.lab.problems import Problem, dense, sparse
 from acprop.lab.simulate import Sweep, distances, trajectory
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 
 from ..pairs import pairwise
 
@@ -153,7 +153,7 @@ def test_a_cell_of_the_numpy_engine_is_a_plain_loop_over_the_reference(conventio
     problem = dense(7)
     sweep = short(convention=convention)
     x, state, far = problem.x0, State(), []
-    h = Hyper(beta1=0.9, beta2=sweep.beta2[4], axis=())
+    h = Settings(beta1=0.9, beta2=sweep.beta2[4], axis=())
     for t in range(1, 401):
         g = problem.cycle[t % 7]
         state, d = step(rule.ACPROP_PAPER, convention, state, g, h)

@@ -5,10 +5,10 @@ import pytest
 
 from acprop.lab.methods import METHODS, method
 from acprop.lab.steps import feed, final_state, iterate
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 from acprop.rule import ACPROP_PAPER, PAPER
 
-H = Hyper(0.9, 0.99, axis=())
+H = Settings(0.9, 0.99, axis=())
 GRADIENTS = np.random.default_rng(0).normal(size=(20, 3))
 
 

@@ -19,7 +19,7 @@ from acprop.lab.stochastic import (
     states,
     trajectories,
 )
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 from acprop.rule import ACPROP_PAPER, PAPER
 
 SMALL = Trial(beta2=(0.5, 0.99), alpha0=(0.01, 1.0), seeds=3, steps=60, tail=20)
@@ -67,7 +67,7 @@ def test_a_lane_is_a_plain_loop_over_the_reference():
     draws = np.stack([problem.draw(rng, (1, 3))[0] for _ in range(60)])
     x, state, path = X0, State(), []
     for t, g in enumerate(draws[:, 2], 1):
-        h = Hyper(beta1=0.9, beta2=0.99, axis=())
+        h = Settings(beta1=0.9, beta2=0.99, axis=())
         state, d = step(ACPROP_PAPER, PAPER, state, g, h)
         x = min(max(x - 0.01 / t**0.5 * float(d), -1.0), 1.0)
         path.append(x)

@@ -143,7 +143,7 @@ def study(
     from acprop.progress import Bar
     from acprop.report.statistics import unclean
     from acprop.report.studies import gather
-    from acprop.report.tables import detail_table, markdown, study_table, trial_table
+    from acprop.report.tables import markdown, study_table, trial_table
     from acprop.reproduce import runner
 
     stopping.answer_with("stopped; run it again and it continues where it was")
@@ -165,7 +165,7 @@ def study(
         show.emit(result.records, lambda _: [], json=True)
     elif result.study.contestants:
         compared = gather(result.study, result.runs)
-        tables = [make(compared) for make in (trial_table, study_table, detail_table)]
+        tables = [trial_table(compared), study_table(compared)]
         for table in filter(lambda table: table.rows, tables):
             typer.echo(markdown(table))  # too wide for a terminal's table
     else:

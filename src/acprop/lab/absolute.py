@@ -21,7 +21,7 @@ from acprop.lab.lines import line
 from acprop.lab.methods import method
 from acprop.lab.steps import iterate
 from acprop.records import Curves
-from acprop.reference import Hyper
+from acprop.reference import Settings
 from acprop.rule import AUTHORS, Convention
 
 X0 = 100.0
@@ -73,7 +73,7 @@ def descend(
     moves = iterate(
         method(name),
         convention,
-        Hyper(beta1=beta1, beta2=beta2, eps=eps, axis=()),
+        Settings(beta1=beta1, beta2=beta2, eps=eps, axis=()),
         lambda _, x: gradient(x),
         steps=steps,
         x0=x0,

@@ -20,7 +20,7 @@ from acprop.lab.lines import line
 from acprop.lab.methods import method
 from acprop.lab.steps import final_state
 from acprop.records import Curves
-from acprop.reference import Hyper
+from acprop.reference import Settings
 from acprop.rule import OPTAX, PAPER, Convention
 
 
@@ -86,7 +86,7 @@ def measure(
     """
     rate = max(beta2, beta1**2)
     steps = math.ceil(math.log(1e-7) / math.log(rate)) if steps is None else steps
-    h = Hyper(beta1=beta1, beta2=beta2, eps=0.0, axis=())
+    h = Settings(beta1=beta1, beta2=beta2, eps=0.0, axis=())
 
     def second_moment(name: str) -> Floats:
         rng = np.random.default_rng(seed)

@@ -22,7 +22,7 @@ import numpy as np
 
 from acprop import checks
 from acprop import rule as rules
-from acprop.reference import Array, Hyper, State, step
+from acprop.reference import Array, Settings, State, step
 from acprop.rule import Convention, Rule
 
 
@@ -75,7 +75,7 @@ def advance(
     convention: Convention,
     state: State,
     g: Array,
-    h: Hyper,
+    h: Settings,
     *,
     kick: bool = True,
 ) -> tuple[State, Array]:
@@ -99,7 +99,7 @@ def advance(
     return (_avagrad if method.rule == "avagrad" else _adopt)(state, g, h)
 
 
-def _avagrad(state: State, g: Array, h: Hyper) -> tuple[State, Array]:
+def _avagrad(state: State, g: Array, h: Settings) -> tuple[State, Array]:
     m = h.beta1 * state.m + (1 - h.beta1) * g
     e = 1 / (np.sqrt(state.s) + h.eps) + 0 * g
     d = m * e / np.sqrt(np.mean(e**2, axis=h.axis, keepdims=True))
@@ -107,7 +107,7 @@ def _avagrad(state: State, g: Array, h: Hyper) -> tuple[State, Array]:
     return state._replace(m=m, s=v), d
 
 
-def _adopt(state: State, g: Array, h: Hyper) -> tuple[State, Array]:
+def _adopt(state: State, g: Array, h: Settings) -> tuple[State, Array]:
     """Here m is the mean of the normalised gradients: the direction itself."""
     if state.t == 1:
         return state._replace(s=g**2), 0 * g

@@ -19,7 +19,7 @@ from acprop.lab.arrays import Floats
 from acprop.lab.methods import Method
 from acprop.lab.problems import Problem
 from acprop.lab.steps import iterate
-from acprop.reference import Hyper
+from acprop.reference import Settings
 from acprop.rule import PAPER, Convention, Rule
 
 Engine = Literal["auto", "numpy", "native"]
@@ -103,7 +103,7 @@ def _distances_numpy(
     cycles = np.concatenate([p.cycle for p in problems])
     alpha0 = np.array(sweep.alpha0)[:, None, None]
     beta2 = np.array(sweep.beta2)
-    h = Hyper(beta1=sweep.beta1, beta2=beta2, eps=sweep.eps, axis=())
+    h = Settings(beta1=sweep.beta1, beta2=beta2, eps=sweep.eps, axis=())
     x0 = np.full((len(sweep.alpha0), len(problems), len(beta2)), first.x0)
     far = np.zeros_like(x0)
     for step, x in iterate(
@@ -229,7 +229,7 @@ def trajectory(
     """
     # A sweep of one, for its checks.
     Sweep((method,), beta1, (beta2,), (alpha0,), eps=eps, steps=steps, tail=1, eta=eta)
-    h = Hyper(beta1=beta1, beta2=beta2, eps=eps, axis=())
+    h = Settings(beta1=beta1, beta2=beta2, eps=eps, axis=())
     kept = np.empty((5, steps))
     for step, x in iterate(
         method,

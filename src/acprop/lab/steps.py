@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acprop.lab.methods import Method, advance
-from acprop.reference import Array, Hyper, State
+from acprop.reference import Array, Settings, State
 from acprop.rule import Convention
 
 
@@ -33,7 +33,7 @@ class Step(NamedTuple):
 def feed(
     method: Method,
     convention: Convention,
-    h: Hyper,
+    h: Settings,
     gradients: Iterable[Array],
     *,
     kick: bool = True,
@@ -47,7 +47,7 @@ def feed(
 
 
 def final_state(
-    method: Method, convention: Convention, h: Hyper, gradients: Iterable[Array]
+    method: Method, convention: Convention, h: Settings, gradients: Iterable[Array]
 ) -> State:
     """The state after the last of the gradients."""
     state = State()
@@ -59,7 +59,7 @@ def final_state(
 def iterate(
     method: Method,
     convention: Convention,
-    h: Hyper,
+    h: Settings,
     gradient: Callable[[int, Array], Array],
     *,
     steps: int,

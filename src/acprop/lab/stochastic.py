@@ -21,7 +21,7 @@ from acprop.lab.lines import line
 from acprop.lab.methods import Method, advance, method
 from acprop.lab.steps import feed, iterate
 from acprop.records import Curves, Line
-from acprop.reference import Hyper, State
+from acprop.reference import Settings, State
 from acprop.rule import PAPER
 
 LO, HI, X0, X_STAR = -1.0, 1.0, 0.0, -1.0
@@ -91,10 +91,10 @@ class Trial:
             )
 
     @property
-    def hyper(self) -> Hyper:
+    def settings(self) -> Settings:
         """The lanes of m and s are [beta2, seed]."""
         beta2 = np.array(self.beta2)[:, None]
-        return Hyper(beta1=self.beta1, beta2=beta2, eps=self.eps, axis=())
+        return Settings(beta1=self.beta1, beta2=beta2, eps=self.eps, axis=())
 
 
 def distances(problem: Stochastic, trial: Trial, name: str = "acprop-paper") -> Floats:
@@ -122,7 +122,7 @@ def _run(
     moves = iterate(
         method,
         PAPER,
-        trial.hyper,
+        trial.settings,
         lambda _t, _x: next(gradients),
         steps=trial.steps,
         x0=np.full((len(trial.alpha0), len(trial.beta2), trial.seeds), X0),
@@ -157,7 +157,7 @@ def expected_move(
     total: Any = 0.0
     for g, chance in problem.outcomes:
         gradient = np.full_like(state.s, g)
-        _, d = advance(method(name), PAPER, state, gradient, trial.hyper)
+        _, d = advance(method(name), PAPER, state, gradient, trial.settings)
         move = -alpha * d if x is None else np.clip(x - alpha * d, LO, HI) - x
         total = total + chance * move
     return total
@@ -168,7 +168,7 @@ def states(problem: Stochastic, trial: Trial) -> Iterator[State]:
     gradients = (
         g + np.zeros((len(trial.beta2), 1)) for g in _gradients(problem, trial)
     )
-    steps = feed(method("acprop-paper"), PAPER, trial.hyper, gradients)
+    steps = feed(method("acprop-paper"), PAPER, trial.settings, gradients)
     return (step.after for step in steps)
 
 
@@ -186,7 +186,7 @@ def drift(problem: Stochastic, trial: Trial, name: str) -> Drift:
     """Average -d_t over the last trial.tail steps, independently for each seed."""
     total: Any = 0.0
     gradients = _gradients(problem, trial)
-    for step in feed(method(name), PAPER, trial.hyper, gradients):
+    for step in feed(method(name), PAPER, trial.settings, gradients):
         if step.t > trial.steps - trial.tail:
             total = total - step.d
     mean = total / trial.tail

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,10 +14,12 @@ from acprop.bench.studies import study_folder
 from acprop.lab.figures import FIGURES
 from acprop.progress import Bar
 from acprop.records import Verdict
+from acprop.report.collect import collect
 from acprop.report.site import Content, write_site
 from acprop.reproduce.claims import claims_part, defects, stored_verdicts
 from acprop.reproduce.figures import figure_record, figures_part
 from acprop.reproduce.folder import open_folder
+from acprop.reproduce.pages import content_of
 from acprop.reproduce.parts import Part, on_all_cores
 from acprop.reproduce.rulesets import PaperRuleset
 from acprop.reproduce.runner import StudyOutcome, artifacts_of, cost, run
@@ -50,12 +52,15 @@ def reproduce(
     *,
     only: Sequence[str] = (),
     engine: Engine | None = None,
+    results: Path | None = None,
 ) -> JobResult:
     """Do what has not been done yet, and write the page.
 
     Args:
         only: parts by name, "lab" or a study; none is all.
         engine: where studies run; claims and figures are made here.
+        results: stored evidence, which the page shows besides; None is the folder
+            results beside that of the studies, if there is one.
     """
     engine = engine or LocalEngine()
     here = engine.jobs if isinstance(engine, LocalEngine) else None
@@ -75,13 +80,15 @@ def reproduce(
     with Bar("begin", seconds) as bar:
         for part in lab:
             part.finish(n_jobs, bar)
-        results = run(studies, PaperRuleset(), engine, scale=scale, runs=runs, bar=bar)
+        done = run(studies, PaperRuleset(), engine, scale=scale, runs=runs, bar=bar)
     verdicts = stored_verdicts(out / "verdicts") if lab else []
-    content = Content(
-        verdicts,
-        [figure_record(name) for name in FIGURES] if lab else [],
-        [(result.study, result.runs) for result in results],
-        artifacts_of(runs, results),
+    known = _known(results or study_folder().root.parent / "results")
+    content = replace(
+        known,
+        verdicts=verdicts,
+        figures=[figure_record(name) for name in FIGURES] if lab else [],
+        artifacts={**known.artifacts, **artifacts_of(runs, done)},
+        here=[(outcome.study, outcome.runs) for outcome in done],
     )
     page = write_site(
         out,
@@ -97,7 +104,14 @@ def reproduce(
         },
         each=on_all_cores if n_jobs > 1 else map,
     )
-    return JobResult(verdicts, results, page)
+    return JobResult(verdicts, done, page)
+
+
+def _known(results: Path) -> Content:
+    """What was known before; an installed package has no such folder."""
+    if not results.is_dir():
+        return Content([], [], [])
+    return content_of(collect([results]))
 
 
 def _parts(only: Sequence[str]) -> tuple[list[str], list[str]]:

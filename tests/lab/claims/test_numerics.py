@@ -16,7 +16,7 @@ from acprop.lab.claims import (
     numerics_stochastic,
     verify,
 )
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 from acprop.rule import ACPROP_PAPER, PAPER
 
 
@@ -39,7 +39,7 @@ def lab_state():
     trial = stochastic.Trial(beta2=(0.5,), seeds=1, eps=0.04, steps=3, tail=1)
     state = State()
     for g in (-1.0, 4.0, -1.0):
-        state, _ = step(ACPROP_PAPER, PAPER, state, np.full((1, 1), g), trial.hyper)
+        state, _ = step(ACPROP_PAPER, PAPER, state, np.full((1, 1), g), trial.settings)
     return trial, state
 
 
@@ -79,7 +79,7 @@ def exponents(P, delta, eps, beta1):
 
 
 def direction(beta2, eps):
-    state, h, d = State(), Hyper(beta1=0.9, beta2=beta2, eps=eps, axis=()), 0.0
+    state, h, d = State(), Settings(beta1=0.9, beta2=beta2, eps=eps, axis=()), 0.0
     for _ in range(1500):
         state, d = step(ACPROP_PAPER, PAPER, state, 2.0, h)
     return float(d)
