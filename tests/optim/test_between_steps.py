@@ -278,7 +278,7 @@ def test_a_parameter_subclass_takes_the_steps_of_a_parameter():
 
 # 5. Options that are changed by hand
 
-KERNELS = [{}, {"foreach": False}, {"foreach": True}, {"fused": False}]
+KERNELS = [{}, {"foreach": False}, {"foreach": True}]
 each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=str)
 
 
@@ -388,7 +388,7 @@ def test_a_gradient_that_turns_sparse_is_refused_by_name():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernel", [{}, {"foreach": True}, {"fused": False}], ids=str)
+@pytest.mark.parametrize("kernel", [{}, {"foreach": True}], ids=str)
 def test_the_last_elements_of_a_large_tensor_move_like_the_first(kernel):
     """5·10⁷ elements: sums in float32 would have lost count."""
     param = leaf(torch.ones(50_000_000))

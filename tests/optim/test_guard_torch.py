@@ -390,7 +390,7 @@ def test_without_the_bound_the_spike_is_not_survived():
 # 4. Gradients that are not finite
 
 
-KERNELS = [{"foreach": False}, {"foreach": True}, {"fused": False}, {}]
+KERNELS = [{"foreach": False}, {"foreach": True}, {}]
 
 
 def warm(**options) -> tuple[list[Tensor], acprop.ACProp]:

@@ -20,7 +20,6 @@ from acprop.optax_port.optimizers import (
     scale_by_adashift,
     scale_by_rmsprop,
 )
-from acprop.optax_port.torch_state import from_torch, to_torch
 from acprop.optax_port.transform import ScaleByRuleState, scale_by_rule
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
     "adabelief",
     "adam",
     "adashift",
-    "from_torch",
     "rmsprop",
     "scale_by_acprop",
     "scale_by_adabelief",
@@ -37,5 +35,4 @@ __all__ = [
     "scale_by_adashift",
     "scale_by_rmsprop",
     "scale_by_rule",
-    "to_torch",
 ]

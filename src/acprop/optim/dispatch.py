@@ -10,7 +10,7 @@ import torch
 
 from acprop import native as library
 from acprop.optim._torch_internals import takes_foreach
-from acprop.optim.kernels import blocked, foreach, loop, native, small
+from acprop.optim.kernels import foreach, loop, native, small
 from acprop.optim.params import ParamWithState, local
 from acprop.optim.step_options import StepOptions
 
@@ -38,14 +38,10 @@ def assign_kernels(
     free = group["fused"] is None and group["foreach"] is None
     if not compiling and (group["fused"] or free):
         taken, items = _for_native(group, items, h)
-    if h.differentiable or group["foreach"] is False:
-        kernel = loop.update
-    elif compiling:
-        kernel = foreach.update if group["foreach"] else loop.update
-    elif group["foreach"] or (items and takes_foreach([i.param for i in items])):
-        kernel = foreach.update
-    else:
-        kernel = blocked.update
+    in_lists = group["foreach"]
+    if in_lists is None and not compiling and not h.differentiable:
+        in_lists = bool(items) and takes_foreach([item.param for item in items])
+    kernel = foreach.update if in_lists else loop.update
     calls = ((small.update, coded), (native.update, taken), (kernel, items))
     return [KernelCall(kernel, items) for kernel, items in calls if items]
 
