@@ -8,18 +8,7 @@
 All of it may be jitted, mapped over, sharded, masked and put in a chain.
 """
 
-from acprop.optax_port.optimizers import (
-    acprop,
-    adabelief,
-    adam,
-    adashift,
-    rmsprop,
-    scale_by_acprop,
-    scale_by_adabelief,
-    scale_by_adam,
-    scale_by_adashift,
-    scale_by_rmsprop,
-)
+from acprop.optax_port.optimizers import acprop, adabelief, adam, adashift, rmsprop
 from acprop.optax_port.transform import ScaleByRuleState, scale_by_rule
 
 __all__ = [
@@ -29,10 +18,5 @@ __all__ = [
     "adam",
     "adashift",
     "rmsprop",
-    "scale_by_acprop",
-    "scale_by_adabelief",
-    "scale_by_adam",
-    "scale_by_adashift",
-    "scale_by_rmsprop",
     "scale_by_rule",
 ]

@@ -6,16 +6,17 @@ what a parameter group may hold, `plan` what a step does.
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, Unpack, get_type_hints, overload
 
 import torch
+from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.optimizer import ParamsT, StateDict
 
 from acprop.optim import _torch_internals, checkpoints
 from acprop.optim.gradients import check_gradients
 from acprop.optim.options import (
-    FIELDS,
+    OPTIONS,
     Group,
     Keywords,
     checked,
@@ -31,38 +32,51 @@ from acprop.optim.state import check_window, complete, fits, values_of, wanted
 class FamilyOptimizer(Optimizer):
     """The family's common part; use one of the named classes.
 
-    DEFAULTS: where a class departs from the defaults of `Options`.
-    taken: the options that a class takes.
-    fixed: what others are in every group of it.
+    RULE: what options are in every group of a class; it takes no others.
+    DEFAULTS: where else it departs from the defaults of `Options`.
+    REPLACED: options for which it has words of its own.
     """
 
+    RULE: ClassVar[Mapping[str, Any]] = {}
     DEFAULTS: ClassVar[Mapping[str, Any]] = {}
-    taken: ClassVar[Collection[str]] = FIELDS
-    fixed: ClassVar[Mapping[str, Any]] = {}
+    REPLACED: ClassVar[Collection[str]] = ()
+    _taken: ClassVar[Collection[str]] = OPTIONS
+    __signature__: ClassVar[inspect.Signature | None] = None
 
-    def __init__(self, params: ParamsT, **options: Any) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float | None = None,
+        weight_decay: float | Tensor = 0.0,
+        **options: Unpack[Keywords],
+    ) -> None:
+        given = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
         for name in options:
-            if name not in self.taken:
-                owner = f"; acprop.{_owner(name)} takes it" if name in FIELDS else ""
+            if name not in self._taken:
+                owner = f"; acprop.{_owner(name)} takes it" if name in OPTIONS else ""
                 raise TypeError(
                     f"{type(self).__name__} must be given options among "
-                    f"{', '.join(self.taken)}, got {name!r}{owner}"
+                    f"{', '.join(self._taken)}, got {name!r}{owner}"
                 )
         # What the last step did with each group, by the identity of its dict.
         self._plans: dict[int, StepPlan] = {}
-        if self.fixed.get("as_rmsprop"):
-            options = from_rmsprop(options)
+        given = {**self.RULE, **self.DEFAULTS, **given, **options}
+        if self.RULE.get("as_rmsprop"):
+            given = from_rmsprop(given)
         # ε and bound as they were given: a group of another convention has its own.
-        super().__init__(params, checked({**self.DEFAULTS, **options}))
+        super().__init__(params, checked(given))
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Show the options of a named class in its signature; see `Keywords`."""
+        """Show the options of a named class in its signature."""
         super().__init_subclass__(**kwargs)
-        if "DEFAULTS" in cls.__dict__:
-            cls.__init__.__signature__ = shown = _signature(cls)  # pyright: ignore
-            cls.taken = [name for name in shown.parameters if name not in _SELF]
-            fixed = {"reduction": None, "as_rmsprop": False, **cls.DEFAULTS}
-            cls.fixed = {n: v for n, v in fixed.items() if n not in cls.taken}
+        if "RULE" in cls.__dict__:
+            shown = _signature(cls)
+            cls._taken = [name for name in shown.parameters if name != "params"]
+            cls.__signature__ = shown
+        elif "__init__" in cls.__dict__:
+            cls.__signature__ = None  # its own
 
     def add_param_group(self, param_group: Group) -> None:
         """Add a group; its options are checked before anything is changed."""
@@ -76,8 +90,8 @@ class FamilyOptimizer(Optimizer):
 
     def _options_of(self, group: Group) -> Group:
         """The options of a group, checked and as a checkpoint keeps them."""
-        options = resolved(checked({**self.DEFAULTS, **self.defaults, **group}))
-        for name, value in self.fixed.items():
+        options = resolved(checked({**self.defaults, **group}))
+        for name, value in {"as_rmsprop": False, **self.RULE}.items():
             if options[name] != value:
                 raise ValueError(
                     f"{name} must be {value!r} in {type(self).__name__}, got "
@@ -248,10 +262,6 @@ class FamilyOptimizer(Optimizer):
         StepPlan(alone, self._items(alone)).run()
 
 
-# What belongs to a constructor and is no option.
-_SELF = ("self", "params")
-
-
 def _owner(option: str) -> str:
     """The class that takes an option which not every class takes."""
     return {"reduction": "AdaShift", "as_rmsprop": "RMSprop"}.get(option, "ACProp")
@@ -259,19 +269,16 @@ def _owner(option: str) -> str:
 
 def _signature(cls: type[FamilyOptimizer]) -> inspect.Signature:
     """The constructor's own parameters, then the options behind its **options."""
-    own = [
-        p
-        for p in inspect.signature(cls.__init__).parameters.values()
-        if p.kind is not p.VAR_KEYWORD
-    ]
-    shared = [
+    own = list(inspect.signature(cls.__init__).parameters.values())[1:-1]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    options = [
         inspect.Parameter(
             name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=cls.DEFAULTS.get(name, FIELDS[name].default),
+            keyword,
+            default=cls.DEFAULTS.get(name, OPTIONS[name].default),
             annotation=kind,
         )
-        for name, kind in Keywords.__annotations__.items()
-        if name not in {p.name for p in own}
+        for name, kind in get_type_hints(Keywords).items()
+        if name not in cls.RULE and name not in cls.REPLACED
     ]
-    return inspect.Signature([*own, *shared])
+    return inspect.Signature([*own, *options])

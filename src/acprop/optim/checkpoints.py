@@ -10,7 +10,7 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import StateDict
 
 from acprop import rule as rules
-from acprop.optim.options import FIELDS, Group
+from acprop.optim.options import OPTIONS, Group
 from acprop.optim.params import HALF, real, wide_dtype
 from acprop.optim.state import (
     EXACT,
@@ -143,7 +143,7 @@ def _is_foreign(group: Group) -> bool:
 
 _STATE = {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer"}
 # Ours that AdamW does not have, or does not mean alike.
-_OWN = FIELDS.keys() - {
+_OWN = OPTIONS.keys() - {
     "lr",
     "betas",
     "eps",

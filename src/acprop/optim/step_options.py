@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from acprop import rule as rules
-from acprop.optim.constraints import Box, from_plain
+from acprop.optim.constraints import Box, box_of
 from acprop.optim.options import rule_of
 from acprop.rule import Clip, Convention, Rule
 
@@ -95,7 +95,7 @@ def step_options_of(group: dict[str, Any]) -> StepOptions:
         "lr": lr,
         "beta1": beta1,
         "beta2": beta2,
-        "constraint": from_plain(group["constraint"]),
+        "constraint": box_of(group["constraint"]),
         "on_device": group["capturable"] or torch.compiler.is_compiling(),
     }
     return StepOptions(
