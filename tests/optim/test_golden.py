@@ -42,10 +42,9 @@ PLAIN = {
     "capturable": False,
     "differentiable": False,
     "kahan": True,
-    "error_if_nonfinite": False,
 }
 
-# None is the native kernel, and blocks for what that leaves out.
+# None is the native kernel, and the loop for what that leaves out.
 every_kernel = pytest.mark.parametrize(
     "foreach", [False, True, None], ids=["loop", "foreach", "native"]
 )

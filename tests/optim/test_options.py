@@ -35,7 +35,6 @@ FLAGS = [
     "differentiable",
     "kahan",
     "small_state",
-    "error_if_nonfinite",
 ]
 
 # option, value, error, message

@@ -14,7 +14,6 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import ParamsT, StateDict
 
 from acprop.optim import _torch_internals, checkpoints
-from acprop.optim.gradients import check_gradients
 from acprop.optim.options import (
     OPTIONS,
     Group,
@@ -72,6 +71,7 @@ class FamilyOptimizer(Optimizer):
         """Show the options of a named class in its signature."""
         super().__init_subclass__(**kwargs)
         if "RULE" in cls.__dict__:
+            cls.RULE = {"as_rmsprop": False, **cls.RULE}
             shown = _signature(cls)
             cls._taken = [name for name in shown.parameters if name != "params"]
             cls.__signature__ = shown
@@ -91,7 +91,7 @@ class FamilyOptimizer(Optimizer):
     def _options_of(self, group: Group) -> Group:
         """The options of a group, checked and as a checkpoint keeps them."""
         options = resolved(checked({**self.defaults, **group}))
-        for name, value in {"as_rmsprop": False, **self.RULE}.items():
+        for name, value in self.RULE.items():
             if options[name] != value:
                 raise ValueError(
                     f"{name} must be {value!r} in {type(self).__name__}, got "
@@ -138,17 +138,18 @@ class FamilyOptimizer(Optimizer):
         rule = rule_of(group)
         numbers: dict[int, int] = {}
         for param in group["params"]:
-            grad = param.grad
-            if grad is None:
+            if param.grad is None:
                 continue
             # What an option needs is made when it is first needed, and what none needs
             # any more is not handed on: options may change between steps.
             state = self.state[param]
             names = wanted(group, rule, param)
             if not fits(state, names):
-                numbers = numbers or self._numbers()
+                if not numbers:
+                    every = (p for g in self.param_groups for p in g["params"])
+                    numbers = {id(p): i for i, p in enumerate(every)}
                 complete(state, param, group, numbers[id(param)])
-            flat += param, grad, *values_of(state, names, rule)
+            flat += param, param.grad, *values_of(state, names, rule)
             flat.append(group["stochastic_rounding"])
 
     def _items(self, group: Group) -> list[ParamWithState]:
@@ -157,11 +158,6 @@ class FamilyOptimizer(Optimizer):
         # All but the place in a sharded tensor, which only a kernel needs.
         n = len(ParamWithState._fields) - 1
         return [ParamWithState(*flat[i : i + n]) for i in range(0, len(flat), n)]
-
-    def _numbers(self) -> dict[int, int]:
-        """The place of every parameter among all, by its identity."""
-        params = (p for group in self.param_groups for p in group["params"])
-        return {id(param): i for i, param in enumerate(params)}
 
     @overload
     def step(self, closure: None = None) -> None: ...
@@ -176,10 +172,13 @@ class FamilyOptimizer(Optimizer):
             closure: reevaluates the model and returns the loss.
         """
         again = closure is None and not torch.compiler.is_compiling()
-        if again and (plans := self._current_plans()) is not None:
-            for plan in plans:
-                plan.run()
-            return None
+        if again and not _torch_internals.is_watched(self):
+            # Nothing to do but the same once more? Small models feel the rest.
+            plans = [self._plans.get(id(group)) for group in self.param_groups]
+            if all(plan is not None and plan.is_current(self.state) for plan in plans):
+                for plan in plans:
+                    plan.run()  # pyright: ignore[reportOptionalMemberAccess]
+                return None
         # A subclass with a step of its own has had its hooks run around that.
         own = type(self).step is FamilyOptimizer.step
         run = self._hooked_step if own else self._full_step
@@ -189,23 +188,6 @@ class FamilyOptimizer(Optimizer):
     # Hooks, profiler and autograd are looked after below, not around `step`.
     step.hooked = True  # pyright: ignore[reportFunctionMemberAccess]
 
-    def _current_plans(self) -> list[StepPlan] | None:
-        """The plans of the last step, if there is nothing to do but to run them again.
-
-        Small models feel the rest.
-        """
-        if _torch_internals.is_watched(self):
-            return None
-        plans: list[StepPlan] = []
-        for group in self.param_groups:
-            plan = self._plans.get(id(group))
-            if plan is None or group["error_if_nonfinite"]:
-                return None
-            if not plan.is_current(self.state):
-                return None
-            plans.append(plan)
-        return plans
-
     @_torch_internals.use_grad_for_differentiable
     def _full_step(self, closure: Callable[[], float] | None = None) -> float | None:
         _torch_internals.check_capture(self)
@@ -214,16 +196,16 @@ class FamilyOptimizer(Optimizer):
             with torch.enable_grad():
                 loss = closure()
         if torch.compiler.is_compiling():
-            if any(group["error_if_nonfinite"] for group in self.param_groups):
-                # A look at values breaks the graph.
-                check: Any = torch.compiler.disable(self._check_groups)  # pyright: ignore[reportUnknownMemberType]
-                check()
             for group in self.param_groups:
                 StepPlan(group, self._items(group)).run()
             return loss
-        self._check_groups()
-        # All of them before the first is run: fused=True may be impossible.
-        for plan in [self._plan(group) for group in self.param_groups]:
+        # All groups are looked at before the first state is made, and all planned
+        # before the first parameter moves: fused=True may be impossible.
+        for i, group in enumerate(self.param_groups):
+            self._check_options(group)
+            _check_dense(group, i)
+        self._plans = {id(group): self._plan(group) for group in self.param_groups}
+        for plan in self._plans.values():
             plan.run()
         return loss
 
@@ -231,35 +213,36 @@ class FamilyOptimizer(Optimizer):
 
     def _plan(self, group: Group) -> StepPlan:
         """The plan of the last step if it is current, else a new one."""
-        plan = self._plans.get(id(group))
-        if plan is None or not plan.is_current(self.state):
-            plan = StepPlan(group, self._items(group), self.state)
-            self._plans[id(group)] = plan
-        return plan
-
-    def _check_groups(self) -> None:
-        """Look at all groups before the first state is made or parameter moved."""
-        for i, group in enumerate(self.param_groups):
-            self._check_options(group)
-            check_gradients(group, i)
-        if len(self._plans) > len(self.param_groups):
-            alive = set(map(id, self.param_groups))
-            self._plans = {i: plan for i, plan in self._plans.items() if i in alive}
+        plan = self._plans[id(group)]
+        if plan.is_current(self.state):
+            return plan
+        return StepPlan(group, self._items(group), self.state)
 
     @torch.no_grad()
-    def step_one(self, i: int, j: int, *, n_before: int) -> None:
+    def step_one(self, i: int, j: int) -> None:
         """Step parameter j of group i alone; what `release_gradients` calls.
 
         Hooks of the whole step are not run.
-
-        Args:
-            n_before: how many were stepped before it in the same backward pass.
         """
         group = self.param_groups[i]
         self._check_options(group)
-        check_gradients(group, i, j, n_before=n_before)
+        _check_dense(group, i, j)
         alone = {**group, "params": [group["params"][j]]}
         StepPlan(alone, self._items(alone)).run()
+
+
+def _check_dense(group: Group, i: int, *only: int) -> None:
+    """Refuse sparse gradients in group i, by name; `only` of some parameters."""
+    names = group.get("param_names")
+    for j in only or range(len(group["params"])):
+        grad = group["params"][j].grad
+        if grad is not None and grad.layout != torch.strided:
+            name = f"{names[j]!r}" if names else f"parameter {j} of group {i}"
+            raise RuntimeError(
+                f"the gradient of {name} must be dense, got {grad.layout}; pass "
+                "sparse=False to its nn.Embedding, or give that parameter to "
+                "torch.optim.SparseAdam"
+            )
 
 
 def _owner(option: str) -> str:

@@ -1,6 +1,5 @@
 """Which kernel takes which tensors: the one place where that is decided."""
 
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -70,15 +69,5 @@ def _warn_once(reason: str) -> None:
         warnings.warn(
             f"acprop takes its slower path on the CPU: {reason}",
             RuntimeWarning,
-            stacklevel=_level_of_the_caller(),
+            stacklevel=2,
         )
-
-
-def _level_of_the_caller() -> int:
-    """How far up the first line is that belongs neither to us nor to torch."""
-    level, frame = 1, sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back is not None:
-        if frame.f_globals.get("__name__", "").split(".")[0] not in ("acprop", "torch"):
-            break
-        level, frame = level + 1, frame.f_back
-    return level

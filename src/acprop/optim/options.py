@@ -50,7 +50,6 @@ class Keywords(TypedDict, total=False):
     kahan: Annotated[bool, Option(True, check.flag)]
     stochastic_rounding: Annotated[int | None, Option(None, check.seed)]
     small_state: Annotated[bool, Option(False, check.flag)]
-    error_if_nonfinite: Annotated[bool, Option(False, check.flag)]
 
 
 class Options(Keywords, total=False):

@@ -14,11 +14,10 @@ from torch import Tensor
 from acprop.optim.params import (
     HALF,
     ParamWithState,
-    full_tensor,
-    peak,
     read_grad,
     read_param,
     real,
+    reduced,
     write_param,
 )
 from acprop.optim.step_options import (
@@ -67,11 +66,11 @@ def _update(items: list[ParamWithState], h: StepOptions) -> None:
         for item in items
     ]
     if h.rule.delay == 0:
-        _observe(items, gs, None, h, [h.eps] * len(items))
+        _observe(items, gs, None, h, cs)
         _descend(items, xs, window, h, cs)
     else:
         expected = _descend(items, xs, window, h, cs)
-        _observe(items, window[0], expected, h, [c.eps_added for c in cs])
+        _observe(items, window[0], expected, h, cs)
         for i, item in enumerate(items):
             if item.past is not None:
                 item.past.copy_(torch.stack([gs[i] for gs in window[1:]]))
@@ -91,7 +90,7 @@ def _observe(
     gs: Tensors,
     expected: Tensors | None,
     h: StepOptions,
-    eps_added: list[Scalar],
+    cs: list[Scalars],
 ) -> None:
     """Let every m and s learn of one gradient."""
     ms = _present([item.exp_avg for item in items])
@@ -112,13 +111,9 @@ def _observe(
         torch._foreach_addcmul_(ss, rs, rs, value=h.gain)
     else:
         for s, r in zip(ss, rs, strict=True):
-            r2 = r * r
-            s.add_(
-                h.gain
-                * (peak(r2) if h.rule.reduction == "max" else full_tensor(r2.mean()))
-            )
+            s.add_(h.gain * reduced(r * r, h.rule.reduction))
     if h.convention.eps_placement == "accumulated":
-        _add(ss, eps_added)
+        _add(ss, [c.eps_added for c in cs])
 
 
 def _descend(

@@ -20,7 +20,7 @@ from acprop.optim.params import (
     ParamWithState,
     is_dense_alike,
     is_plain,
-    running,
+    moments_of,
     wide_dtype,
 )
 from acprop.optim.step_options import StepOptions
@@ -96,7 +96,7 @@ def _has_its_types(item: ParamWithState) -> bool:
     """Is everything in memory of the type that C will take it for?"""
     wide = wide_dtype(item.param)
     lost = item.compensation
-    state = [t for t in running(item) if t is not None]
+    state = [t for t in moments_of(item) if t is not None]
     return (
         all(t.dtype == wide and t.device.type == "cpu" for t in state)
         and (lost is None or lost.dtype == item.param.dtype)
