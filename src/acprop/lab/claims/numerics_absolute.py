@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acprop.lab.absolute import X0, Descent, descend, largest_step
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.claims.numerics import NUMERICS
 from acprop.rule import CONVENTIONS, GUARDED
 
@@ -82,6 +82,7 @@ def _large_at_the_start() -> Finding:
 
 
 @claim("absolute-longest-step", "ours", "constant", NUMERICS)
+@formula(r"x_0\,\big(1-\max(\sqrt{\beta_2},\beta_1)\big)")
 def _large_at_the_valley() -> Finding:
     """Steps grow until the valley; the longest is x_0·(1 - √β2), for every small lr"""
     run = descend("acprop-paper", learning_rates=(3e-6, 1e-5))
@@ -148,6 +149,10 @@ def _smooth() -> Finding:
 
 
 @claim("never-if-not-piecewise-linear-corrected", "ours", "proof step", NUMERICS)
+@formula(
+    r"s_t\approx\Bigl(\frac{\beta_1}{1-\beta_1}\Bigr)^2\,\|\nabla f(x_t)-"
+    r"\nabla f(x_{t-1})\|^2\quad\text{(small is enough)}"
+)
 def _smooth_corrected() -> Finding:
     """A gradient that is nowhere constant does not protect: one that changes little for
     longer than s remembers makes a step as long as the way to the valley

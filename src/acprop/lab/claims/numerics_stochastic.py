@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.methods import advance, method
 from acprop.lab.stochastic import (
     LO,
@@ -109,6 +109,11 @@ def _acprop_converges() -> Finding:
 
 
 @claim("stochastic-last-iterate", "ours", "central", _LEMMA_ACPROP)
+@formula(
+    r"\mathbb E|x_t-x^*|\;\le\;\frac1{\sqrt t}\,\max\Big(2\sqrt{3\tau},\ \frac{"
+    r"\alpha_0}{\lambda}\ln\big(2+\tfrac2\kappa\big)\Big),\qquad \tau=\Big\lceil\Big("
+    r"\frac{4D}{\alpha_0\,\delta}\Big)^2\Big\rceil"
+)
 def _last_iterate() -> Finding:
     """The last iterate converges at O(1/√t), without averaging and without a
     logarithm
@@ -172,6 +177,7 @@ def _expected_to_move() -> Finding:
 
 
 @claim("stochastic-drift-is-not-enough", "ours", "proof step", _LEMMA_ACPROP)
+@formula(r"\mathbb E[x_t\mid\text{past}]=-1+2\,\frac{P-\delta}{P+1}")
 def _drift_is_not_enough() -> Finding:
     """That sentence is incomplete: -α_t·δ/den_t is the move before projection; at x*
     the projected one is wrong on average, and if α_t ≥ 2·den_t x lands at -1 + 2(P -
@@ -245,6 +251,7 @@ def _s_is_bounded() -> Finding:
 
 
 @claim("stochastic-second-moment-sharp", "ours", "constant", _LEMMA_ACPROP)
+@formula(r"s_t\le\beta_1^2\,(P+1)^2")
 def _s_is_bounded_sharply() -> Finding:
     """S_t ≤ β1²(P + 1)², which is sharp as β2 → 0"""
     _, share = _largest_s()
