@@ -71,7 +71,7 @@ class FamilyOptimizer(Optimizer):
         """Show the options of a named class in its signature."""
         super().__init_subclass__(**kwargs)
         if "RULE" in cls.__dict__:
-            cls.RULE = {"as_rmsprop": False, **cls.RULE}
+            cls.RULE = {"as_rmsprop": False, **cls.RULE}  # pyright: ignore[reportConstantRedefinition]
             shown = _signature(cls)
             cls._taken = [name for name in shown.parameters if name != "params"]
             cls.__signature__ = shown
@@ -145,9 +145,7 @@ class FamilyOptimizer(Optimizer):
             state = self.state[param]
             names = wanted(group, rule, param)
             if not fits(state, names):
-                if not numbers:
-                    every = (p for g in self.param_groups for p in g["params"])
-                    numbers = {id(p): i for i, p in enumerate(every)}
+                numbers = numbers or self._numbers()
                 complete(state, param, group, numbers[id(param)])
             flat += param, param.grad, *values_of(state, names, rule)
             flat.append(group["stochastic_rounding"])
@@ -158,6 +156,11 @@ class FamilyOptimizer(Optimizer):
         # All but the place in a sharded tensor, which only a kernel needs.
         n = len(ParamWithState._fields) - 1
         return [ParamWithState(*flat[i : i + n]) for i in range(0, len(flat), n)]
+
+    def _numbers(self) -> dict[int, int]:
+        """The place of every parameter among all, by its identity."""
+        params = (p for group in self.param_groups for p in group["params"])
+        return {id(param): i for i, param in enumerate(params)}
 
     @overload
     def step(self, closure: None = None) -> None: ...

@@ -26,7 +26,6 @@ from acprop.optim.step_options import (
     StepOptions,
     clamp,
     scalars,
-    step_number,
     where,
 )
 
@@ -61,10 +60,7 @@ def _update(items: list[ParamWithState], h: StepOptions) -> None:
             gs = torch._foreach_add(gs, xs, alpha=h.weight_decay)
     gs = list(gs)
     window = [*_past(items), gs]
-    cs = [
-        scalars(h, step_number(item.step, item.exp_avg_sq, h), item.exp_avg_sq.dtype)
-        for item in items
-    ]
+    cs = [scalars(h, item.step, item.exp_avg_sq) for item in items]
     if h.rule.delay == 0:
         _observe(items, gs, None, h, cs)
         _descend(items, xs, window, h, cs)
@@ -141,8 +137,8 @@ def _descend(
         for top, radicand, c in zip(tops, roots, cs, strict=True):
             top.copy_(where(c.unseen, top, radicand))
     torch._foreach_sqrt_(roots)
-    if h.convention.eps_placement != "inside":
-        torch._foreach_add_(roots, h.eps_outside(roots[0].dtype))
+    if cs[0].eps != 0:
+        torch._foreach_add_(roots, cs[0].eps)
     numerators = _numerators(items, window, h, [c.numerator_scale for c in cs])
     us = list(torch._foreach_div(numerators, roots))
     if h.convention.first_step == "sgd":

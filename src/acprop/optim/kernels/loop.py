@@ -23,7 +23,6 @@ from acprop.optim.step_options import (
     StepOptions,
     clamp,
     scalars,
-    step_number,
     where,
 )
 
@@ -38,11 +37,11 @@ def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
 
 def advance(item: ParamWithState, h: StepOptions) -> None:
     """Move one parameter; its step counter has been advanced."""
-    t = step_number(item.step, item.exp_avg_sq, h)
+    c = scalars(h, item.step, item.exp_avg_sq)
     x, g, moments = read(item, h)
     past = [] if item.past is None else list(item.past.clone().unbind())
     window = [*past, g]
-    x, moments = move(x, moments, window, h, scalars(h, t, item.exp_avg_sq.dtype))
+    x, moments = move(x, moments, window, h, c)
     write(item, x, moments)
     if item.past is not None:
         item.past.copy_(torch.stack(window[1:]))
@@ -130,7 +129,7 @@ def _descend(
         radicand = torch.maximum(top, radicand)
         # Where nothing was seen yet the radicand is no measurement to remember.
         top = where(c.unseen, top, radicand)
-    denominator = _root(radicand, h) + h.eps_outside(s.dtype)
+    denominator = _root(radicand, h) + c.eps
     numerator = _numerator(moments.m, window, h) * c.numerator_scale
     u = numerator / denominator
     if h.convention.first_step == "sgd":

@@ -245,7 +245,7 @@ def _in_numbers(
     return native.NativeStepOptions(
         beta1=h.beta1,
         beta2=h.beta2,
-        eps=max(h.eps_inside(wide), h.eps_outside(wide)),
+        eps=h.safe_eps(wide),
         weight_decay=h.weight_decay,
         clip=h.clip if isinstance(h.clip, int | float) else 0.0,
         dtype=_CODES[dtype],

@@ -14,7 +14,7 @@ from acprop.optim.codes import BLOCK, MEAN, SURPRISE, Codes, rows
 from acprop.optim.kernels import loop
 from acprop.optim.params import ParamWithState, elements_of
 from acprop.optim.state import mean_of
-from acprop.optim.step_options import StepOptions, scalars, step_number
+from acprop.optim.step_options import StepOptions, scalars
 
 # 256 KiB of float32, of which a step holds about a dozen.
 _ELEMENTS = 2**16
@@ -31,8 +31,7 @@ def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
 def _advance(item: ParamWithState, h: StepOptions) -> None:
     assert item.mean_scale is not None
     assert item.stream is not None
-    t = step_number(item.step, item.mean_scale, h)
-    c = scalars(h, t, item.mean_scale.dtype)
+    c = scalars(h, item.step, item.mean_scale)
     key = dither.key(item.step, item.stream)
     coders = {mean_of(h.rule): MEAN, "exp_avg_sq": SURPRISE}
     for part in _parts(item):
