@@ -8,7 +8,8 @@ Each name is a rule and its defaults: those of the torch class of the same name.
 # pyright: reportUnknownVariableType=false, reportMissingTypeStubs=false
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict
 from typing import Any, Literal
 
 import jax
@@ -18,7 +19,7 @@ from jax import Array
 from acprop import checks
 from acprop import rule as rules
 from acprop.optax_port.transform import Number, Tree, scale_by_rule
-from acprop.rule import Average, Center, Clip, Convention, PlainConvention
+from acprop.rule import Average, Center, Clip, Convention, PlainConvention, Rule
 
 LearningRate = float | Array | Callable[[Any], Any]
 Mask = Tree | Callable[[Tree], Tree] | None
@@ -97,21 +98,28 @@ def acprop(
 
 
 def _member(
-    name: str, meaning: str, fixed: Mapping[str, Any], **defaults: Any
+    name: str,
+    meaning: str,
+    rule: Rule,
+    free: Collection[str] = (),
+    fixed: Mapping[str, Any] | None = None,
+    **defaults: Any,
 ) -> Callable[..., Optimizer]:
-    """`acprop` with some arguments fixed, and other defaults for some."""
+    """`acprop` with its rule fixed, but for what is free, and defaults of its own."""
+    of_rule = {name: value for name, value in asdict(rule).items() if name not in free}
+    held = {**of_rule, **(fixed or {})}
     shown = inspect.Signature(
         [
             parameter.replace(default=defaults.get(parameter.name, parameter.default))
             for parameter in inspect.signature(acprop).parameters.values()
-            if parameter.name not in fixed
+            if parameter.name not in held
         ]
     )
 
     def make(*args: Any, **options: Any) -> Optimizer:
         given = shown.bind(*args, **options)
         given.apply_defaults()
-        return acprop(**given.arguments, **fixed)
+        return acprop(**given.arguments, **held)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"{meaning}; options as for `acprop`."
@@ -119,30 +127,30 @@ def _member(
     return make
 
 
-_SYNCHRONOUS = {"delay": 0, "nesterov": False, "reduction": None}
-
 adabelief = _member(
     "adabelief",
     "AdaBelief: ACProp's synchronous ancestor",
-    {**_SYNCHRONOUS, "average": "before", "center": "m"},
+    rules.ADABELIEF,
     convention="authors",
 )
 adashift = _member(
     "adashift",
     "AdaShift: asynchronous, measuring size",
-    {"average": None, "center": None, "nesterov": False},
+    rules.ADASHIFT,
+    free=("delay", "reduction"),
 )
 adam = _member(
     "adam",
     "Adam as a member of the family; `decoupled_weight_decay=True` is AdamW",
-    {**_SYNCHRONOUS, "average": "before", "center": None},
+    rules.ADAM,
     convention="torch",
     decoupled_weight_decay=False,
 )
 rmsprop = _member(
     "rmsprop",
     "RMSprop as a member of the family; `optax.rmsprop` has momentum and a center",
-    {**_SYNCHRONOUS, "average": None, "center": None, "b1": 0.0},
+    rules.RMSPROP,
+    fixed={"b1": 0.0},
     b2=0.99,
     convention="torch-rmsprop",
     decoupled_weight_decay=False,

@@ -6,6 +6,7 @@ what a parameter group may hold, `plan` what a step does.
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict
 from typing import Any, ClassVar, Unpack, get_type_hints, overload
 
 import torch
@@ -16,6 +17,7 @@ from torch.optim.optimizer import ParamsT, StateDict
 from acprop.optim import _torch_internals, checkpoints
 from acprop.optim.options import (
     OPTIONS,
+    RULE_OPTIONS,
     Group,
     Keywords,
     checked,
@@ -26,19 +28,23 @@ from acprop.optim.options import (
 from acprop.optim.params import ParamWithState
 from acprop.optim.plan import StepPlan
 from acprop.optim.state import check_window, complete, fits, values_of, wanted
+from acprop.rule import Rule
 
 
 class FamilyOptimizer(Optimizer):
     """The family's common part; use one of the named classes.
 
-    RULE: what options are in every group of a class; it takes no others.
-    DEFAULTS: where else it departs from the defaults of `Options`.
-    REPLACED: options for which it has words of its own.
+    RULE: what a class is.
+    FREE: the options of the rule that it takes all the same.
+    DERIVED: those that follow from words of its own.
+    DEFAULTS: where it departs from the defaults of `Options`.
     """
 
-    RULE: ClassVar[Mapping[str, Any]] = {}
+    RULE: ClassVar[Rule | None] = None
+    FREE: ClassVar[Collection[str]] = ()
+    DERIVED: ClassVar[Collection[str]] = ()
     DEFAULTS: ClassVar[Mapping[str, Any]] = {}
-    REPLACED: ClassVar[Collection[str]] = ()
+    _fixed: ClassVar[Mapping[str, Any]] = {}
     _taken: ClassVar[Collection[str]] = OPTIONS
     __signature__: ClassVar[inspect.Signature | None] = None
 
@@ -61,8 +67,8 @@ class FamilyOptimizer(Optimizer):
                 )
         # What the last step did with each group, by the identity of its dict.
         self._plans: dict[int, StepPlan] = {}
-        given = {**self.RULE, **self.DEFAULTS, **given, **options}
-        if self.RULE.get("as_rmsprop"):
+        given = {**self._fixed, **self.DEFAULTS, **given, **options}
+        if self._fixed.get("as_rmsprop"):
             given = from_rmsprop(given)
         # ε and bound as they were given: a group of another convention has its own.
         super().__init__(params, checked(given))
@@ -70,8 +76,12 @@ class FamilyOptimizer(Optimizer):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Show the options of a named class in its signature."""
         super().__init_subclass__(**kwargs)
-        if "RULE" in cls.__dict__:
-            cls.RULE = {"as_rmsprop": False, **cls.RULE}  # pyright: ignore[reportConstantRedefinition]
+        if cls.RULE is not None and "RULE" in cls.__dict__:
+            is_rmsprop = cls.DEFAULTS.get("as_rmsprop", False)
+            fixed = {**asdict(cls.RULE), "as_rmsprop": is_rmsprop}
+            for name in (*cls.FREE, *cls.DERIVED):
+                del fixed[name]
+            cls._fixed = fixed
             shown = _signature(cls)
             cls._taken = [name for name in shown.parameters if name != "params"]
             cls.__signature__ = shown
@@ -91,7 +101,7 @@ class FamilyOptimizer(Optimizer):
     def _options_of(self, group: Group) -> Group:
         """The options of a group, checked and as a checkpoint keeps them."""
         options = resolved(checked({**self.defaults, **group}))
-        for name, value in self.RULE.items():
+        for name, value in self._fixed.items():
             if options[name] != value:
                 raise ValueError(
                     f"{name} must be {value!r} in {type(self).__name__}, got "
@@ -265,6 +275,6 @@ def _signature(cls: type[FamilyOptimizer]) -> inspect.Signature:
             annotation=kind,
         )
         for name, kind in get_type_hints(Keywords).items()
-        if name not in cls.RULE and name not in cls.REPLACED
+        if name in cls.FREE or name not in RULE_OPTIONS
     ]
     return inspect.Signature([*own, *options])

@@ -1,11 +1,12 @@
 """The family under its names. Each class is a rule and its defaults, nothing more."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
 
 from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
+from acprop import rule as rules
 from acprop.optim.base import FamilyOptimizer
 from acprop.optim.options import Keywords
 
@@ -80,7 +81,8 @@ class ACProp(FamilyOptimizer):
             per element: 2.1 bytes per parameter instead of 8; docs/small-state.md.
     """
 
-    RULE: ClassVar[Mapping[str, Any]] = {"reduction": None}
+    RULE = rules.ACPROP
+    FREE = ("average", "nesterov", "center", "delay")
 
 
 class AdaBelief(FamilyOptimizer):
@@ -97,13 +99,7 @@ class AdaBelief(FamilyOptimizer):
     `delay`, `average` and `center` are fixed.
     """
 
-    RULE: ClassVar[Mapping[str, Any]] = {
-        "average": "before",
-        "nesterov": False,
-        "center": "m",
-        "delay": 0,
-        "reduction": None,
-    }
+    RULE = rules.ADABELIEF
     DEFAULTS: ClassVar[Mapping[str, Any]] = {"convention": "authors"}
 
 
@@ -125,11 +121,8 @@ class AdaShift(FamilyOptimizer):
             None keeps one for each element.
     """
 
-    RULE: ClassVar[Mapping[str, Any]] = {
-        "average": None,
-        "nesterov": False,
-        "center": None,
-    }
+    RULE = rules.ADASHIFT
+    FREE = ("delay", "reduction")
 
 
 class Adam(FamilyOptimizer):
@@ -145,13 +138,7 @@ class Adam(FamilyOptimizer):
     otherwise torch's own is the one to use. `decoupled_weight_decay=True` is AdamW.
     """
 
-    RULE: ClassVar[Mapping[str, Any]] = {
-        "average": "before",
-        "nesterov": False,
-        "center": None,
-        "delay": 0,
-        "reduction": None,
-    }
+    RULE = rules.ADAM
     DEFAULTS: ClassVar[Mapping[str, Any]] = {
         "convention": "torch",
         "decoupled_weight_decay": False,
@@ -175,17 +162,14 @@ class RMSprop(FamilyOptimizer):
         centered: √(v - m²) for √v, with m = α·m + (1 - α)·g.
     """
 
-    RULE: ClassVar[Mapping[str, Any]] = {
-        "nesterov": False,
-        "delay": 0,
-        "reduction": None,
-        "as_rmsprop": True,
-    }
+    RULE = rules.RMSPROP
     DEFAULTS: ClassVar[Mapping[str, Any]] = {
         "convention": "torch-rmsprop",
+        "as_rmsprop": True,
         "decoupled_weight_decay": False,
     }
-    REPLACED: ClassVar[Collection[str]] = ("average", "center")
+    # Of momentum and centered.
+    DERIVED = ("average", "center")
 
     def __init__(
         self,
