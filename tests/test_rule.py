@@ -288,8 +288,8 @@ def test_an_unknown_name_is_answered_with_the_known_ones():
     with pytest.raises(ValueError, match="must") as refusal:
         convention("gaurded")
     assert str(refusal.value) == (
-        "convention must be one of 'guarded', 'paper', 'authors', 'optax', 'torch', "
-        "'torch-rmsprop', got 'gaurded'"
+        "convention must be one of guarded, paper, authors, optax, torch, "
+        "torch-rmsprop, got 'gaurded'; did you mean guarded?"
     )
 
 

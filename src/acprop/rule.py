@@ -15,7 +15,7 @@ stands, which mean the residual is taken against, what happens at the first step
 That is a `Convention`.
 """
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any, Literal
 
@@ -77,7 +77,6 @@ class Rule:
 
 RMSPROP = Rule(average=None, center=None, delay=0)
 RMSPROP_CENTERED = Rule(average=None, center="m", delay=0)
-SDPROP = RMSPROP_CENTERED
 ADAM = Rule(average="before", center=None, delay=0)
 ADABELIEF = Rule(average="before", center="m", delay=0)
 ADASHIFT = Rule(average=None, center=None, delay=1)
@@ -230,19 +229,10 @@ def convention(value: Convention | PlainConvention) -> Convention:
     if isinstance(value, Convention):
         return value
     if isinstance(value, dict):
-        known = {field.name for field in fields(Convention)}
-        if not value.keys() <= known:
-            raise ValueError(
-                f"convention must have no other fields than {', '.join(sorted(known))}"
-                f", got {', '.join(sorted(value.keys() - known))}"
-            )
         return Convention(**value)
     if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"convention must be a name or a Convention, got {value!r}")
-    if value not in CONVENTIONS:
-        known = ", ".join(repr(name) for name in CONVENTIONS)
-        raise ValueError(f"convention must be one of {known}, got {value!r}")
-    return CONVENTIONS[value]
+    return CONVENTIONS[checks.one_of("convention", value, CONVENTIONS)]
 
 
 def choose(

@@ -334,7 +334,7 @@ def test_a_list_of_betas_that_is_changed_in_place_is_noticed(kernel):
     [
         ({"betas": (2.0, 0.9)}, r"^betas\[0\] must be in \[0, 1\), got 2.0$"),
         ({"weight_decay": -1.0}, r"^weight_decay must be finite and 0 or more, got -1"),
-        ({"convention": "papre"}, r"^convention must be one of 'guarded', "),
+        ({"convention": "papre"}, r"^convention must be one of guarded, "),
         ({"foreach": True, "fused": True}, r"^foreach must be None or False with fus"),
         ({"center": "average", "delay": 0}, r'^center must be None or "m" with '),
         ({"delay": 3, "center": "m"}, r"^delay must stay 1 between steps, got 3; the "),

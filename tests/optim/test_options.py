@@ -26,7 +26,7 @@ CLASSES = [
     acprop.RMSprop,
 ]
 NAN, INF = math.nan, math.inf
-KNOWN = "'guarded', 'paper', 'authors', 'optax', 'torch', 'torch-rmsprop'"
+KNOWN = "guarded, paper, authors, optax, torch, torch-rmsprop"
 FLAGS = [
     "decoupled_weight_decay",
     "amsgrad",
@@ -111,7 +111,7 @@ BAD = [
         "convention",
         "papers",
         ValueError,
-        f"convention must be one of {KNOWN}, got 'papers'",
+        f"convention must be one of {KNOWN}, got 'papers'; did you mean paper?",
     ),
     ("convention", 3, TypeError, "convention must be a name or a Convention, got 3"),
     (

@@ -36,31 +36,19 @@ def assign_kernels(
     taken: list[ParamWithState] = []
     free = group["fused"] is None and group["foreach"] is None
     if not compiling and (group["fused"] or free):
-        taken, items = _for_native(group, items, h)
+        taken, items, reason = native.split(items, h)
+        if items and group["fused"]:
+            raise RuntimeError(
+                f"fused must be None or False, got True; of the native kernel: {reason}"
+            )
+        if items and library.load() is None and items[0].param.device.type == "cpu":
+            _warn_once(str(library.why_not()))
     in_lists = group["foreach"]
     if in_lists is None and not compiling and not h.differentiable:
         in_lists = bool(items) and takes_foreach([item.param for item in items])
     kernel = foreach.update if in_lists else loop.update
     calls = ((small.update, coded), (native.update, taken), (kernel, items))
     return [KernelCall(kernel, items) for kernel, items in calls if items]
-
-
-def _for_native(
-    group: dict[str, Any], items: list[ParamWithState], h: StepOptions
-) -> tuple[list[ParamWithState], list[ParamWithState]]:
-    """What the C kernel takes, and what it leaves to another."""
-    reasons = native.reasons(items, h)
-    pairs = list(zip(items, reasons, strict=True))
-    taken = [item for item, reason in pairs if reason is None]
-    rest = [item for item, reason in pairs if reason is not None]
-    if rest and group["fused"]:
-        reason = next(filter(None, reasons))
-        raise RuntimeError(
-            f"fused must be None or False, got True; of the native kernel: {reason}"
-        )
-    if rest and library.load() is None and rest[0].param.device.type == "cpu":
-        _warn_once(str(library.why_not()))
-    return taken, rest
 
 
 @cache

@@ -172,8 +172,6 @@ def _numerator(m: Tensor | None, window: list[Tensor], h: StepOptions) -> Tensor
         if h.rule.nesterov:
             m = h.beta1 * m + (1 - h.beta1) * window[-1]
         return m
-    if h.rule.delay == 0:
-        return window[-1]
     total = window[0]
     for g in window[1:]:
         total = h.beta1 * total + g
