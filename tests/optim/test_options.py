@@ -437,7 +437,7 @@ def test_an_unknown_option_is_refused_by_name(cls):
 
 # class, an option that is another's, a value that other takes, the other
 FOREIGN = [
-    (acprop.ACProp, "reduction", "max", "AdaShift"),
+    (acprop.AdaBelief, "reduction", "max", "ACProp"),
     (acprop.AdaBelief, "delay", 2, "ACProp"),
     (acprop.AdaBelief, "nesterov", True, "ACProp"),
     (acprop.AdaShift, "center", "m", "ACProp"),
@@ -445,7 +445,7 @@ FOREIGN = [
     (acprop.Adam, "delay", 3, "ACProp"),
     (acprop.Adam, "center", "m", "ACProp"),
     (acprop.RMSprop, "delay", 1, "ACProp"),
-    (acprop.RMSprop, "reduction", "mean", "AdaShift"),
+    (acprop.RMSprop, "reduction", "mean", "ACProp"),
 ]
 
 

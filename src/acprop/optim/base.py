@@ -260,7 +260,7 @@ def _check_dense(group: Group, i: int, *only: int) -> None:
 
 def _owner(option: str) -> str:
     """The class that takes an option which not every class takes."""
-    return {"reduction": "AdaShift", "as_rmsprop": "RMSprop"}.get(option, "ACProp")
+    return "RMSprop" if option == "as_rmsprop" else "ACProp"
 
 
 def _signature(cls: type[FamilyOptimizer]) -> inspect.Signature:

@@ -10,7 +10,7 @@ from torch.optim import AdamW, Optimizer
 from torch.optim.optimizer import StateDict
 
 from acprop import rule as rules
-from acprop.optim.options import OPTIONS, Group
+from acprop.optim.options import OPTIONS, RULE_OPTIONS, Group
 from acprop.optim.params import HALF, real, wide_dtype
 from acprop.optim.state import (
     EXACT,
@@ -54,7 +54,7 @@ def translated(
             # How small state is, is ours.
             new = {**theirs, "small_state": group["small_state"]}
             if _is_foreign(theirs):  # there these mean something else
-                for option in ("eps", "foreach", "fused", "nesterov", "momentum"):
+                for option in (*RULE_OPTIONS, "eps", "foreach", "fused", "momentum"):
                     new.pop(option, None)
             groups.append({**new, **options_of(new)})
         return {**final, "param_groups": groups}

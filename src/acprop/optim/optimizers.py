@@ -8,7 +8,7 @@ from torch.optim.optimizer import ParamsT
 
 from acprop import rule as rules
 from acprop.optim.base import FamilyOptimizer
-from acprop.optim.options import Keywords
+from acprop.optim.options import RULE_OPTIONS, Keywords
 
 
 class ACProp(FamilyOptimizer):
@@ -54,6 +54,8 @@ class ACProp(FamilyOptimizer):
             own average, else "m".
         delay: by how many steps s lags behind; a larger delay divides the mean of the
             newest `delay` gradients; 0 is synchronous.
+        reduction: "max" or "mean" shares one second moment among all elements of a
+            tensor; None keeps one for each element.
         convention: "guarded", or to the letter of a publication: "paper" (Algorithm
             2), "authors" (their repository, rectification off), "optax"
             (optax.contrib.acprop). A `Convention` of your own is welcome too:
@@ -82,7 +84,7 @@ class ACProp(FamilyOptimizer):
     """
 
     RULE = rules.ACPROP
-    FREE = ("average", "nesterov", "center", "delay")
+    FREE = RULE_OPTIONS
 
 
 class AdaBelief(FamilyOptimizer):
@@ -117,8 +119,7 @@ class AdaShift(FamilyOptimizer):
 
     Args:
         delay: n. The paper on ACProp compares with n = 1; AdaShift's own proposes 10.
-        reduction: φ. "max" or "mean" shares one v among all elements of a tensor;
-            None keeps one for each element.
+        reduction: φ: None, "max" or "mean".
     """
 
     RULE = rules.ADASHIFT
