@@ -119,11 +119,11 @@ def trajectories() -> Finding:
     converge, and a large delay n in AdaShift “could cause non-convergence”
     """
     ends = {
-        kick: {
+        first: {
             line.label: line.y[-1]
-            for line in paper_trajectories("dense", kick=kick).lines
+            for line in paper_trajectories("dense", takes_first_step=first).lines
         }
-        for kick in (True, False)
+        for first in (True, False)
     }
     near, far = ("ACProp", "AdaShift, n = 1"), ("Adam", "RMSProp", "AdaBelief")
     ok = all(
@@ -136,7 +136,7 @@ def trajectories() -> Finding:
         ok,
         f"P = 10, β1 = β2 = 0.5, α0 = 0.1, first step 0: after 4000 steps x is {text}; "
         "with Algorithm 2's first step the same ones are far from x* = -1",
-        {str(kick): x for kick, x in ends.items()},
+        {str(first): x for first, x in ends.items()},
     )
 
 
@@ -201,7 +201,9 @@ def the_first_step_decides() -> Finding:
             regions(
                 "dense",
                 PERIODS["dense"][::6],
-                protocol("acprop-paper", beta1=0.9, kick=False, steps=steps),
+                protocol(
+                    "acprop-paper", beta1=0.9, takes_first_step=False, steps=steps
+                ),
             )[0]
         )[0]
         for steps in (10_000, 1_000_000)

@@ -103,7 +103,7 @@ def trajectories() -> Finding:
 
     Fig. 4 as we draw it, without the first step, which hides the drift.
     """
-    curves = paper_trajectories("sparse", kick=False)
+    curves = paper_trajectories("sparse", takes_first_step=False)
     tail = {
         line.label: float(np.mean(line.y[-len(line.y) // 4 :])) for line in curves.lines
     }
