@@ -15,7 +15,7 @@ stands, which mean the residual is taken against, what happens at the first step
 That is a `Convention`.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import Any, Literal
 
@@ -175,13 +175,8 @@ AUTHORS = Convention(  # the authors' repository, rectification off
     bias_correction=True,
     first_step="sgd",
 )
-OPTAX = Convention(  # optax.contrib.acprop
-    name="optax",
-    residual="previous",
-    eps_placement="accumulated",
-    eps=1e-16,
-    bias_correction=True,
-    first_step="one",
+OPTAX = replace(  # optax.contrib.acprop
+    AUTHORS, name="optax", residual="previous", first_step="one"
 )
 GUARDED = Convention(  # ours, docs/guard.md
     name="guarded",
@@ -206,13 +201,8 @@ TORCH = Convention(  # torch.optim.Adam
     bias_correction=True,
     first_step="divide",
 )
-TORCH_RMSPROP = Convention(  # torch.optim.RMSprop
-    name="torch-rmsprop",
-    residual="current",
-    eps_placement="outside",
-    eps=1e-8,
-    bias_correction=False,
-    first_step="divide",
+TORCH_RMSPROP = replace(  # torch.optim.RMSprop
+    TORCH, name="torch-rmsprop", bias_correction=False
 )
 
 CONVENTIONS = {

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from acprop.optim import dither
-from acprop.optim._torch_internals import has_no_storage
 
 
 class ParamWithState(NamedTuple):
@@ -151,45 +150,6 @@ def local(item: ParamWithState) -> ParamWithState:
     if item.stream is not None:
         shards["offset"] = dither.offset_of(item.param)
     return item._replace(**shards)
-
-
-def is_plain(item: ParamWithState) -> bool:
-    """Are parameter, gradient and state ordinary tensors with memory of their own?
-
-    Not of a subclass such as DTensor, whose memory is elsewhere or nowhere, and not
-    one of torch's lazy forms: zeros without storage, a pending negation.
-    """
-    param, grad = item.param, item.grad
-    state = [t for t in item[2:] if isinstance(t, Tensor)]
-    return (
-        type(param) in (Tensor, torch.nn.Parameter)
-        and type(grad) is Tensor
-        and all(type(t) is Tensor for t in state)
-        and not (param.is_neg() or grad.is_neg() or has_no_storage(grad))
-    )
-
-
-def is_dense_alike(item: ParamWithState) -> bool:
-    """Is everything laid out without gaps, gradient and state like the parameter?
-
-    Then all of it may be walked through in the order of memory.
-    """
-    param = item.param
-    return (
-        _is_dense(param)
-        and not param.is_complex()
-        and all(
-            t is None or (t.shape == param.shape and t.stride() == param.stride())
-            for t in (item.grad, *moments_of(item), item.compensation)
-        )
-    )
-
-
-def _is_dense(tensor: Tensor) -> bool:
-    if tensor.is_contiguous():
-        return True
-    layout = {4: torch.channels_last, 5: torch.channels_last_3d}.get(tensor.ndim)
-    return layout is not None and tensor.is_contiguous(memory_format=layout)
 
 
 def reduced(x: Tensor, how: Literal["max", "mean"]) -> Tensor:

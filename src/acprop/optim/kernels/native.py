@@ -15,14 +15,8 @@ import torch
 from torch import Tensor
 
 from acprop import native
-from acprop.optim._torch_internals import thread_pool
-from acprop.optim.params import (
-    ParamWithState,
-    is_dense_alike,
-    is_plain,
-    moments_of,
-    wide_dtype,
-)
+from acprop.optim._torch_internals import has_no_storage, thread_pool
+from acprop.optim.params import ParamWithState, moments_of, wide_dtype
 from acprop.optim.step_options import StepOptions
 
 State = Mapping[Tensor, dict[str, Any]]
@@ -50,24 +44,46 @@ def obstacle_in_options(h: StepOptions) -> str | None:
 def obstacle(item: ParamWithState) -> str | None:
     """Why this tensor is left to the other kernels; None if it is not."""
     param, grad = item.param, item.grad
-    if param.device.type != "cpu" or not is_plain(item):
+    state = [t for t in item[2:] if isinstance(t, Tensor)]
+    # A subclass such as DTensor has its memory elsewhere; then torch's lazy forms.
+    if (
+        param.device.type != "cpu"
+        or type(param) not in (Tensor, torch.nn.Parameter)
+        or any(type(t) is not Tensor for t in (grad, *state))
+        or (param.is_neg() or grad.is_neg() or has_no_storage(grad))
+    ):
         kinds = f"{type(param).__name__} on {param.device}, {type(grad).__name__}"
         return f"it needs plain tensors on the CPU, got {kinds}"
-    if item.mean_scale is not None:
-        return "it needs state as numbers, got 8-bit codes"
     if item.seed is not None:
         return "it rounds to the nearest, got stochastic_rounding"
     if param.dtype not in _DTYPES:
         return f"it needs real floating-point parameters, got {param.dtype}"
     if grad.dtype != param.dtype:
         return f"it needs plain gradients like the parameter, got {grad.dtype}"
-    if item.step.device.type != "cpu":
+    if any(t.device.type != "cpu" for t in state):
         return f"it needs the step counter on the CPU, got {item.step.device}"
-    if not is_dense_alike(item):
+    moments = [t for t in moments_of(item) if t is not None]
+    lost = [] if item.compensation is None else [item.compensation]
+    if not _is_dense(param) or any(
+        t.shape != param.shape or t.stride() != param.stride()
+        for t in (grad, *moments, *lost)
+    ):
         return "it needs dense tensors, with gradient and state laid out alike"
-    if not _has_its_types(item):
+    if (
+        any(t.dtype != wide_dtype(param) for t in moments)
+        or any(t.dtype != param.dtype for t in lost)
+        or item.step.dtype not in (torch.float32, torch.float64)
+    ):
         return "it needs state in the type of the arithmetic; was the model converted?"
     return None
+
+
+def _is_dense(tensor: Tensor) -> bool:
+    """Without gaps, so that it may be walked through in the order of memory."""
+    if tensor.is_contiguous():
+        return True
+    layout = {4: torch.channels_last, 5: torch.channels_last_3d}.get(tensor.ndim)
+    return layout is not None and tensor.is_contiguous(memory_format=layout)
 
 
 def split(
@@ -93,18 +109,6 @@ def split(
     taken = [item for item, reason in zip(items, found, strict=True) if reason is None]
     rest = [item for item, reason in zip(items, found, strict=True) if reason]
     return taken, rest, next(filter(None, found), None)
-
-
-def _has_its_types(item: ParamWithState) -> bool:
-    """Is everything in memory of the type that C will take it for?"""
-    wide = wide_dtype(item.param)
-    lost = item.compensation
-    state = [t for t in moments_of(item) if t is not None]
-    return (
-        all(t.dtype == wide and t.device.type == "cpu" for t in state)
-        and (lost is None or lost.dtype == item.param.dtype)
-        and item.step.dtype in (torch.float32, torch.float64)
-    )
 
 
 def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
