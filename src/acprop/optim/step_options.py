@@ -113,7 +113,7 @@ def scalars(h: StepOptions, step: Tensor, state: Tensor) -> Scalars:
     """Compute the scalars of a step for state of this type."""
     # The counter as a number, or as a tensor beside the state it will scale.
     t: Scalar = step.to(state.device, state.dtype) if h.on_device else step.item()
-    k = _at_least_0(t - h.rule.delay)
+    k = where(t > h.rule.delay, t - h.rule.delay, 0.0)
     unseen = k == 0
     total: Scalar = 1.0
     if h.convention.bias_correction:
@@ -153,7 +153,7 @@ def _numerator_scale(h: StepOptions, t: Scalar) -> Scalar:
         return 1 / _one_minus_power(h.beta1, t + 1 if h.rule.nesterov else t)
     if h.rule.delay <= 1:
         return 1.0
-    n = _at_most(t, h.rule.delay)
+    n = where(t < h.rule.delay, t, float(h.rule.delay))
     return (1 - h.beta1) / _one_minus_power(h.beta1, n)
 
 
@@ -175,14 +175,6 @@ def where(condition: bool | Tensor, yes: Any, no: Any) -> Any:
 def clamp(d: Tensor, bound: Scalar | None) -> Tensor:
     """d within ±bound; None is no bound."""
     return d if bound is None else d.clamp(-bound, bound)  # type: ignore[arg-type]
-
-
-def _at_least_0(x: Scalar) -> Scalar:
-    return x.clamp(min=0) if isinstance(x, Tensor) else max(x, 0.0)
-
-
-def _at_most(x: Scalar, bound: int) -> Scalar:
-    return x.clamp(max=bound) if isinstance(x, Tensor) else min(x, bound)
 
 
 def _one_minus_power(beta: float, t: Scalar) -> Scalar:

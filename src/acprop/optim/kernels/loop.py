@@ -31,20 +31,16 @@ def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
     """Move every parameter by one step."""
     for item in items:
         item.step.add_(1)
-        if item.param.numel() > 0:
-            advance(item, h)
-
-
-def advance(item: ParamWithState, h: StepOptions) -> None:
-    """Move one parameter; its step counter has been advanced."""
-    c = scalars(h, item.step, item.exp_avg_sq)
-    x, g, moments = read(item, h)
-    past = [] if item.past is None else list(item.past.clone().unbind())
-    window = [*past, g]
-    x, moments = move(x, moments, window, h, c)
-    write(item, x, moments)
-    if item.past is not None:
-        item.past.copy_(torch.stack(window[1:]))
+        if item.param.numel() == 0:
+            continue
+        x, g, moments = read(item, h)
+        past = [] if item.past is None else list(item.past.clone().unbind())
+        window = [*past, g]
+        c = scalars(h, item.step, item.exp_avg_sq)
+        x, moments = move(x, moments, window, h, c)
+        write(item, x, moments)
+        if item.past is not None:
+            item.past.copy_(torch.stack(window[1:]))
 
 
 def read(item: ParamWithState, h: StepOptions) -> tuple[Tensor, Tensor, Moments]:
