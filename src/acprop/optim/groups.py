@@ -32,20 +32,19 @@ def param_groups(
     overrides = dict(overrides or {})
     spared = _spared(model)
     unused = set(overrides)
-    groups: dict[str, dict[str, Any]] = {}
+    groups: dict[tuple[Any, ...], dict[str, Any]] = {}
     for name, param in model.named_parameters():
         if not param.requires_grad:
             continue
-        options: dict[str, Any] = {"weight_decay": weight_decay}
-        if name in spared or _is_exempt(model, name, param):
-            options["weight_decay"] = 0.0
-        for pattern, extra in overrides.items():
-            if fnmatchcase(name, pattern):
-                unused.discard(pattern)
-                options.update(extra)
-        key = repr([(option, _key(options[option])) for option in sorted(options)])
-        group = groups.setdefault(key, {**options, "params": []})
+        exempt = name in spared or _is_exempt(model, name, param)
+        options: dict[str, Any] = {"weight_decay": 0.0 if exempt else weight_decay}
+        matching = [pattern for pattern in overrides if fnmatchcase(name, pattern)]
+        group = groups.setdefault((*options.values(), *matching), {"params": []})
+        for pattern in matching:
+            options.update(overrides[pattern])
+        group.update(options)
         group["params"].append((name, param))
+        unused.difference_update(matching)
     if unused:
         raise ValueError(
             f"overrides must match a trainable parameter each, got no match for "
@@ -69,23 +68,7 @@ def _spared(model: nn.Module) -> set[str]:
     return names
 
 
-def _key(value: object) -> str | int:
-    """Parameters with equal options share a group; equal by value, or the same object.
-
-    Not by value where a tensor may be inside: torch prints large ones abridged.
-    """
-    return repr(value) if type(value) in _PLAIN else id(value)
-
-
-_PLAIN = (bool, int, float, str, tuple, list, type(None))
-
-_NORMS = (
-    nn.GroupNorm,
-    nn.LayerNorm,
-    nn.LocalResponseNorm,
-    nn.RMSNorm,
-    NormBase,
-)
+_NORMS = (nn.GroupNorm, nn.LayerNorm, nn.LocalResponseNorm, nn.RMSNorm, NormBase)
 
 
 def _is_exempt(model: nn.Module, name: str, param: Tensor) -> bool:
