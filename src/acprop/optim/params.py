@@ -110,7 +110,7 @@ def _rounded_at_random(item: ParamWithState, x: Tensor) -> Tensor:
     return x
 
 
-class Moments(NamedTuple):
+class StepMoments(NamedTuple):
     """What a tensor remembers of its gradients, in the letters of the reference."""
 
     m: Tensor | None
@@ -119,9 +119,9 @@ class Moments(NamedTuple):
     M: Tensor | None
 
 
-def moments_of(item: ParamWithState) -> Moments:
+def moments_of(item: ParamWithState) -> StepMoments:
     """One number for each element, in the type of the arithmetic."""
-    return Moments(
+    return StepMoments(
         item.exp_avg, item.exp_avg_sq, item.max_exp_avg_sq, item.momentum_buffer
     )
 

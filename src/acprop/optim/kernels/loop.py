@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from acprop.optim.params import (
-    Moments,
     ParamWithState,
+    StepMoments,
     moments_of,
     read_grad,
     read_param,
@@ -43,13 +43,13 @@ def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
             item.past.copy_(torch.stack(window[1:]))
 
 
-def read(item: ParamWithState, h: StepOptions) -> tuple[Tensor, Tensor, Moments]:
+def read(item: ParamWithState, h: StepOptions) -> tuple[Tensor, Tensor, StepMoments]:
     """x after weight decay, the gradient as the method sees it, and the moments."""
     x, g, moments = read_param(item), read_grad(item), moments_of(item)
     if h.differentiable:
         # Autograd remembers what it saw; `write` must not change that afterwards.
         x = x.clone()
-        moments = Moments(*(None if v is None else v.clone() for v in moments))  # type: ignore[arg-type]
+        moments = StepMoments(*(None if v is None else v.clone() for v in moments))  # type: ignore[arg-type]
     if h.maximize:
         g = -g
     if isinstance(h.weight_decay, Tensor) or h.weight_decay != 0:
@@ -60,7 +60,7 @@ def read(item: ParamWithState, h: StepOptions) -> tuple[Tensor, Tensor, Moments]
     return x, g, moments
 
 
-def write(item: ParamWithState, x: Tensor, moments: Moments) -> None:
+def write(item: ParamWithState, x: Tensor, moments: StepMoments) -> None:
     """The way back of `read`."""
     write_param(item, x)
     for old, new in zip(moments_of(item), moments, strict=True):
@@ -69,8 +69,8 @@ def write(item: ParamWithState, x: Tensor, moments: Moments) -> None:
 
 
 def move(
-    x: Tensor, moments: Moments, window: list[Tensor], h: StepOptions, c: Scalars
-) -> tuple[Tensor, Moments]:
+    x: Tensor, moments: StepMoments, window: list[Tensor], h: StepOptions, c: Scalars
+) -> tuple[Tensor, StepMoments]:
     """Take the step, and let m and s learn of the oldest gradient of the window.
 
     Asynchronous means: divide by s before s knows this gradient. The order of the two
@@ -89,8 +89,12 @@ def move(
 
 
 def _observe(
-    moments: Moments, g: Tensor, expected: Tensor | None, h: StepOptions, c: Scalars
-) -> Moments:
+    moments: StepMoments,
+    g: Tensor,
+    expected: Tensor | None,
+    h: StepOptions,
+    c: Scalars,
+) -> StepMoments:
     """Let m and s learn of one gradient; `expected` is what the average implied."""
     m, r = moments.m, g
     if moments.m is not None:
@@ -111,8 +115,8 @@ def _observe(
 
 
 def _descend(
-    x: Tensor, moments: Moments, window: list[Tensor], h: StepOptions, c: Scalars
-) -> tuple[Tensor, Moments, Tensor]:
+    x: Tensor, moments: StepMoments, window: list[Tensor], h: StepOptions, c: Scalars
+) -> tuple[Tensor, StepMoments, Tensor]:
     """Divide by the root of what s has seen so far, and move x.
 
     The denominator is returned too.
