@@ -31,16 +31,19 @@ def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
     """Move every parameter by one step."""
     for item in items:
         item.step.add_(1)
-        if item.param.numel() == 0:
-            continue
-        x, g, moments = read(item, h)
-        past = [] if item.past is None else list(item.past.clone().unbind())
-        window = [*past, g]
-        c = scalars(h, item.step, item.exp_avg_sq)
-        x, moments = move(x, moments, window, h, c)
-        write(item, x, moments)
-        if item.past is not None:
-            item.past.copy_(torch.stack(window[1:]))
+        if item.param.numel() > 0:
+            _advance(item, h)
+
+
+def _advance(item: ParamWithState, h: StepOptions) -> None:
+    # A function, so that its temporaries are freed before the next tensor.
+    x, g, moments = read(item, h)
+    past = [] if item.past is None else list(item.past.clone().unbind())
+    window = [*past, g]
+    x, moments = move(x, moments, window, h, scalars(h, item.step, item.exp_avg_sq))
+    write(item, x, moments)
+    if item.past is not None:
+        item.past.copy_(torch.stack(window[1:]))
 
 
 def read(item: ParamWithState, h: StepOptions) -> tuple[Tensor, Tensor, StepMoments]:
