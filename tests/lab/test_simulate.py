@@ -115,7 +115,7 @@ def test_the_engines_agree_on_every_number_of_a_sweep(family, changes):
 def test_no_root_that_the_native_engine_spares_would_have_changed_a_bit(
     family, convention
 ):
-    """It takes none once a period repeats; written a thousand times, none is seen to."""
+    """It takes none once a period repeats; written often, none is seen to."""
     sweep = short(65, convention=convention, steps=20_000)
     problems = FAMILIES[family]
     tiled = [replace(p, cycle=np.tile(p.cycle, 1500)) for p in problems]
