@@ -73,7 +73,8 @@ class Walk:
     @property
     def average(self) -> float:
         """1/T·Σ‖∇f(x_t)‖², averaged over the seeds."""
-        return float(np.mean(self.averages[-1]))
+        last: Floats = self.averages[-1]
+        return float(np.mean(last))
 
     @property
     def error(self) -> float:
