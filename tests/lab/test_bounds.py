@@ -241,13 +241,13 @@ def test_the_printed_theorem_is_broken_by_one_run_without_noise():
     assert r.alpha0_is_allowed
     assert r.measured.average > 50 * r.printed
     assert (r.printed_holds, r.corrected_holds) == (False, True)
-    assert r.constants.C_l <= r.measured.C_l <= r.measured.C_u <= r.constants.C_u
+    assert r.constants.C_l <= r.measured.A_min <= r.measured.A_max <= r.constants.C_u
 
 
 def test_the_printed_theorem_is_broken_even_with_the_constants_that_occurred():
     """The constants known beforehand are the kinder ones to the right side."""
     r = bound("cosine", "4.1", WalkSettings(0.01, steps=100, seeds=1))
-    c = Constants(r.measured.C_l, r.measured.C_u, 1.0, 2.0, 0.0, 1.0, 0.0, 1)
+    c = Constants(r.measured.A_min, r.measured.A_max, 1.0, 2.0, 0.0, 1.0, 0.0, 1)
     printed = bounds.theorem_41_printed(c, WalkSettings(0.01, steps=100))
     assert printed < r.printed < r.measured.average
 
