@@ -21,7 +21,7 @@ from acprop.bench.studies import PlannedRun, Study, study_folder
 from acprop.checks import UserError
 from acprop.metrics import primary_metric
 from acprop.plain import Plain
-from acprop.records import RULESETS, RunRecord
+from acprop.records import RULESETS, RunRecord, TrialRuns
 from acprop.records import Ruleset as RulesetName
 from acprop.report.selection import trial_results, winner
 
@@ -99,38 +99,45 @@ class TunedRuleset(Ruleset):
             checks.whole("trials", self.n_trials)
 
     def trials(self, study: Study, scale: str) -> list[PlannedRun]:
-        """Sobol points, the same for every candidate, on the seeds of tuning."""
-        return [run for trial in self.search(study, scale) for run in trial.runs]
+        return [run for _, runs in self.search(study, scale) for run in runs]
 
     def n_finals(self, study: Study, scale: str) -> int:
-        """One for each candidate and seed."""
-        who = candidates(study, scale, self._spaces(study, scale))
-        return len(who) * len(study.scale(scale).seeds)
+        return len(self._candidates(study, scale)) * len(study.scale(scale).seeds)
 
-    def search(self, study: Study, scale: str) -> "list[Trial]":
-        """The trials: all candidates at the first point, then at the second, …"""
+    def search(
+        self, study: Study, scale: str
+    ) -> list[tuple[TrialRuns, list[PlannedRun]]]:
+        """Sobol points, the same for every candidate, on the seeds of tuning.
+
+        All candidates at the first point, then at the second, …
+        """
         tuning = study.scale(scale).tuning
-        who = candidates(study, scale, self._spaces(study, scale))
-        found: list[Trial] = []
+        found: list[tuple[TrialRuns, list[PlannedRun]]] = []
         for number, point in enumerate(sobol(self.n_trials or tuning.trials)):
-            for candidate in who:
+            for candidate in self._candidates(study, scale):
                 settings = candidate.space.point(point)
                 runs = candidate.runs(study, scale, settings, tuning.seeds)
-                found.append(Trial(candidate, number, settings, runs))
+                trial: TrialRuns = {
+                    "contestant": candidate.name,
+                    "number": number,
+                    "settings": settings,
+                    "runs": [run.spec.id for run in runs],
+                }
+                found.append((trial, runs))
         return found
 
     def finals(
         self, study: Study, scale: str, tried: Mapping[str, RunRecord]
     ) -> FinalRuns:
         """The winners by validation, on the scale's own seeds, which are fresh."""
-        trials = [trial.plain() for trial in self.search(study, scale)]
+        trials = [trial for trial, _ in self.search(study, scale)]
         spaces = self._spaces(study, scale)
         metric = _validation_metric(list(tried.values()))
         results = trial_results(trials, tried, metric)
         winners: dict[str, int | None] = {}
         chosen: list[tuple[Candidate, Plain]] = []
         lost: list[str] = []
-        for candidate in candidates(study, scale, spaces):
+        for candidate in self._candidates(study, scale):
             own = [r for r in results if r.contestant == candidate.name]
             best = winner(own, metric)
             winners[candidate.name] = None if best is None else best.number
@@ -157,24 +164,8 @@ class TunedRuleset(Ruleset):
     def _spaces(self, study: Study, scale: str) -> Spaces:
         return _spaces(self.space or study.scale(scale).tuning.space)
 
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One point of a candidate's space; number: from 0 on."""
-
-    candidate: Candidate
-    number: int
-    settings: Plain
-    runs: list[PlannedRun]
-
-    def plain(self) -> Plain:
-        """As a record keeps it."""
-        return {
-            "contestant": self.candidate.name,
-            "number": self.number,
-            "settings": self.settings,
-            "runs": [run.spec.id for run in self.runs],
-        }
+    def _candidates(self, study: Study, scale: str) -> list[Candidate]:
+        return candidates(study, scale, self._spaces(study, scale))
 
 
 def ruleset_of(
