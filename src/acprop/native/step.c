@@ -7,7 +7,7 @@
 #include "isa.h"
 
 /* The work is cut into bins of equal size, whatever the tensors; inside a tensor what
-   the options spread over several loops goes in blocks that stay in the L1 cache. */
+   needs scratch memory goes in blocks that stay in the L1 cache. */
 enum { BINS = 64, BLOCK = 512 };
 /* Below this a second thread costs more than it brings; see perf/step.py. */
 enum { WORTH_THREADS = 32768 };
