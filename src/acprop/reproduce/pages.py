@@ -8,9 +8,9 @@ from pathlib import Path
 from acprop import files
 from acprop.progress import Bar
 from acprop.records import FigureRecord, Record, read, write
-from acprop.report.collect import Collected, collect
+from acprop.report.collect import Content, collect
 from acprop.report.figures import draw_figure
-from acprop.report.site import Content, write_site
+from acprop.report.site import write_site
 from acprop.report.statistics import unclean
 from acprop.reproduce.figures import records_of
 from acprop.reproduce.parts import on_all_cores
@@ -18,11 +18,10 @@ from acprop.reproduce.parts import on_all_cores
 
 @dataclass(frozen=True, slots=True)
 class PageResult:
-    """The page, and how much is on it. n_unread: files without a line to read."""
+    """The page, and what is on it."""
 
     page: Path
     content: Content
-    n_unread: int
 
 
 def build_page(paths: Sequence[Path], out: Path) -> PageResult:
@@ -30,33 +29,18 @@ def build_page(paths: Sequence[Path], out: Path) -> PageResult:
     files.check_folder("out", out)
     found = collect(paths)
     folder = out / "figures"
-    drawn = [about for about, _ in found.figures]
     with Bar("figures", 2) as bar:
-        for about, records in found.figures:
-            write(records_of(folder, about.name), [about, *records])
-        troubles = on_all_cores(_DrawStored(folder), [about.name for about in drawn])
-        for about, trouble in zip(drawn, troubles, strict=True):
-            places = found.figure_places[about.name]
+        for about in found.figures:
+            write(records_of(folder, about.name), [about, *found.shown[about.name]])
+        names = [about.name for about in found.figures]
+        troubles = on_all_cores(_DrawStored(folder), names)
+        for name, trouble in zip(names, troubles, strict=True):
+            places = found.figure_places[name]
             found.problems += [f"{places[i]}: {why}" for i, why in trouble.items()]
         bar.advance()
-        content, about = content_of(found), _about(found)
-        page = write_site(
-            out, content, missing=found.notes, about=about, each=on_all_cores
-        )
+        page = write_site(out, found, about=_about(found), each=on_all_cores)
         bar.advance()
-    return PageResult(page, content, found.n_unread)
-
-
-def content_of(found: Collected) -> Content:
-    """What the site shows of collected records."""
-    return Content(
-        found.verdicts,
-        [about for about, _ in found.figures],
-        found.studies,
-        found.artifacts,
-        found.places,
-        found.problems,
-    )
+    return PageResult(page, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +75,12 @@ class _DrawStored:
         return ""
 
 
-def _about(found: Collected) -> dict[str, object]:
+def _about(found: Content) -> dict[str, object]:
     """Who computed what: commits and machines, as the runs recorded them."""
     runs = [run for _, runs in found.studies for run in runs]
     machines = {str(sorted(run.machine.items())): run.machine for run in runs}
     return {
-        "records": f"{len(found.files)} files",
+        "records": f"{found.n_files} files",
         "commit": sorted({run.commit for run in runs if run.commit}),
         "code": unclean(runs) or "every run is of a commit",
         "acprop": version("acprop"),
