@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acprop.lab.arrays import Array, Floats
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, listed
 from acprop.lab.claims.grids import Signs, drifts
 from acprop.lab.descent import WalkSettings, walk
 from acprop.lab.methods import METHODS, Method, advance
@@ -64,6 +64,11 @@ class Stall(NamedTuple):
     early: float
     late: float
 
+    @classmethod
+    def of(cls, squared: Floats) -> "Stall":
+        """squared: by step, over all seeds."""
+        return cls(*(float(np.mean(squared[T - T // 4 : T])) for T in HORIZONS))
+
     @property
     def goes_on(self) -> bool:
         """√16k/√4k = 2 is the rate; a plateau has 1."""
@@ -79,8 +84,7 @@ def stall(method: Method, *, beta1: float = 0.9, beta2: float = 0.9) -> Stall:
     h = WalkSettings(
         0.1, 0.5, HORIZONS[1], 0.1, beta1, beta2, seeds=256, clip="t**0.25"
     )
-    squared = walk(problem(SKEWED), method, h).squared
-    return Stall(*(float(np.mean(squared[T - T // 4 : T])) for T in HORIZONS))
+    return Stall.of(walk(problem(SKEWED), method, h).squared)
 
 
 @claim("default-promise", "ours", "central", "Lemma 3.3 and Theorem 4.1")
@@ -130,22 +134,20 @@ def planes() -> Finding:
         "Algorithm 2": METHODS["acprop-paper"],
         "AdaShift": METHODS["adashift"],
     }
-    n, high = len(PERIODS) * len(BETA1) * len(BETA2), BETA2 >= 0.9
+    n = len(PERIODS) * len(BETA1) * len(BETA2)
 
-    def counts(kind: str, where: Array) -> dict[str, int]:
+    def counts(kind: str, least: float) -> dict[str, int]:
+        where = least <= BETA2
         return {k: int(np.sum(right(kind, m)[..., where])) for k, m in methods.items()}
 
-    dense, sparse = (counts(kind, BETA2 > 0) for kind in ("dense", "sparse"))
-    usual = counts("sparse", high)
-    holds = sparse["AdaShift"] < sparse["default"] < sparse["Algorithm 2"]
+    dense, sparse, usual = (
+        counts(*row) for row in (("dense", 0.0), ("sparse", 0.0), ("sparse", 0.9))
+    )
     near = usual["Algorithm 2"] - usual["default"]
-    holds = holds and near <= 0.01 * n and dense["default"] >= 0.99 * n
-
-    def listed(row: dict[str, int]) -> str:
-        return ", ".join(f"{k} {v}" for k, v in row.items())
-
     return Finding.of(
-        holds,
+        sparse["AdaShift"] < sparse["default"] < sparse["Algorithm 2"]
+        and near <= 0.01 * n
+        and dense["default"] >= 0.99 * n,
         f"right drift of {n} cells, dense: {listed(dense)}; sparse: {listed(sparse)}; "
         f"sparse with β2 ≥ 0.9: {listed(usual)}",
         {"cells": n, "dense": dense, "sparse": sparse, "sparse, β2 ≥ 0.9": usual},

@@ -6,7 +6,7 @@ import numpy as np
 
 from acprop.lab.bounds import natural_constants
 from acprop.lab.claims.claim import Finding, claim, formula
-from acprop.lab.claims.numerics_constants import CONSTANTS
+from acprop.lab.claims.constants import CONSTANTS
 from acprop.lab.descent import SECTION_4, WalkSettings, walk
 from acprop.lab.methods import advance, method
 from acprop.lab.nonconvex import PROBLEMS

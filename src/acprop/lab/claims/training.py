@@ -18,8 +18,8 @@ from statistics import mean, stdev
 from typing import Any
 
 from acprop.lab.claims.claim import Finding, claim, formula
+from acprop.lab.claims.constants import CONSTANTS
 from acprop.lab.claims.numerics import NUMERICS
-from acprop.lab.claims.numerics_constants import CONSTANTS
 
 _MNIST = "Section 4, empirical validations on MNIST"
 _VGG = "Appendix C.2, robustness to β1 and β2"
