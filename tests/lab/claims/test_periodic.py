@@ -112,10 +112,12 @@ def test_the_closed_forms_would_fail_if_they_were_off_by_a_little(monkeypatch):
     assert forms.worst_error(periodic("dense", 5), 0.5, 0.5) > 1e-12
 
 
-def test_the_first_step_claim_would_fail_if_the_kick_stayed(monkeypatch):
-    protocol = dense_figures.protocol
+def test_the_first_step_claim_would_fail_if_it_were_taken(monkeypatch):
+    shares = dense_figures.shares
     monkeypatch.setattr(
-        dense_figures, "protocol", lambda *n, **kw: protocol(*n, **kw | {"kick": True})
+        dense_figures,
+        "shares",
+        lambda kind, sweep, P: shares(kind, replace(sweep, takes_first_step=True), P),
     )
     assert verify("dense-first-step").verdict == "fails"
 
@@ -225,7 +227,7 @@ def test_trajectories_that_ended_elsewhere_would_be_seen(monkeypatch):
         monkeypatch.setattr(
             module,
             "paper_trajectories",
-            lambda _, *, kick, draw=draw, kind=kind: draw(kind, kick=kick),
+            lambda _, draw=draw, kind=kind, **options: draw(kind, **options),
         )
     assert verify("dense-trajectories").verdict == "fails"
     assert verify("sparse-trajectories").verdict == "fails"

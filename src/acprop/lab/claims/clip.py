@@ -149,7 +149,7 @@ def price() -> Finding:
     """
     found: dict[str, list[float]] = {}
     ran: dict[str, tuple[float, float]] = {}
-    sweep = protocol("acprop-paper", beta1=0.9, convention=GUARDED)
+    sweep = replace(protocol("acprop-paper", beta1=0.9), convention=GUARDED)
     for kind in ("dense", "sparse"):
         by_step = right_drift(Variant("guarded, no average", GUARDED), kind)
         for i, beta1 in enumerate(BETA1):

@@ -9,8 +9,8 @@ from acprop.lab.bounds import Constants, natural_constants, theorem_41_corrected
 from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.descent import WalkSettings
 from acprop.lab.gaussian import (
-    Gaussian,
     Moments,
+    NormalGradients,
     bound_constants,
     drifting,
     measure,
@@ -26,11 +26,11 @@ CONSTANTS = "Section 4, constants in the upper bound of regret"
 _REMARK = "Section 4, remark on small s_t"
 
 _BETA1 = (0.5, 0.9)  # the paper's settings for GANs and for everything else
-EARLY, LATE = Gaussian(10.0, 1.0), Gaussian(0.01, 1.0)
+EARLY, LATE = NormalGradients(10.0, 1.0), NormalGradients(0.01, 1.0)
 
 
 @cache
-def measured(gradients: Gaussian, beta1: float) -> Moments:
+def measured(gradients: NormalGradients, beta1: float) -> Moments:
     """The means of v and s."""
     return measure(gradients, beta1)
 

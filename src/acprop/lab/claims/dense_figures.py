@@ -82,8 +82,9 @@ def area(beta1: float) -> Finding:
     """The paper prints neither the grid nor ε; ours are those of our figure."""
     found: dict[str, tuple[float, float]] = {}
     for names, convention in ((ASYNC, PAPER), (("acprop-paper",), AUTHORS)):
-        sweep = protocol(*names, beta1=beta1, convention=convention)
-        parts = shares("dense", replace(sweep, eps=EPS["dense"]))
+        sweep = protocol(*names, beta1=beta1)
+        sweep = replace(sweep, convention=convention, eps=EPS["dense"])
+        parts = shares("dense", sweep)
         found |= {f"{name}, {convention.name}": part for name, part in parts.items()}
     finite = {name: part for name, (part, _) in found.items()}
     limit = min(end for _, end in found.values())
@@ -113,9 +114,9 @@ def trajectories() -> Finding:
     """
     near, far = ("ACProp", "AdaShift, n = 1"), ("Adam", "RMSProp", "AdaBelief")
     ends: dict[bool, dict[str, float]] = {}
-    for kick in (True, False):
-        lines = paper_trajectories("dense", kick=kick).lines
-        ends[kick] = {line.label: line.y[-1] for line in lines}
+    for first in (True, False):
+        lines = paper_trajectories("dense", takes_first_step=first).lines
+        ends[first] = {line.label: line.y[-1] for line in lines}
     return Finding.of(
         all(
             max(x[k] for k in near) < -0.5
@@ -175,14 +176,10 @@ def no_dense_surprise() -> Finding:
 @claim("dense-first-step", "ours", "proof step", "Fig. 1")
 def the_first_step_decides() -> Finding:
     """that async converges within 10⁴ steps is the work of the first step"""
-    short, long = (
-        shares(
-            "dense",
-            protocol("acprop-paper", beta1=0.9, kick=False, steps=steps),
-            PERIODS["dense"][::6],
-        )["acprop-paper"][0]
-        for steps in (10_000, 1_000_000)
-    )
+    periods = PERIODS["dense"][::6]
+    sweep = replace(protocol("acprop-paper", beta1=0.9), takes_first_step=False)
+    ((short, _),) = shares("dense", sweep, periods).values()
+    ((long, _),) = shares("dense", replace(sweep, steps=10**6), periods).values()
     return Finding.of(
         short < 0.9 and long == 1,
         f"without Algorithm 2's first step, α0·g/√ε, which throws x to the optimum, "

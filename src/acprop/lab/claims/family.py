@@ -30,7 +30,7 @@ PLAIN = Method("plain", replace(rules.ACPROP, nesterov=False))
 
 def directions(name: str, gradients: Floats, h: Settings) -> Floats:
     """d_t for a sequence of gradients, from the second step on."""
-    steps = feed(method(name), PAPER, h, gradients, kick=False)
+    steps = feed(method(name), PAPER, h, gradients, takes_first_step=False)
     return np.array([step.d for step in steps][1:])
 
 

@@ -13,7 +13,7 @@ from acprop.lab.methods import METHODS, Method
 from acprop.lab.problems import periodic
 from acprop.lab.regions import regions, share
 from acprop.lab.simulate import Sweep
-from acprop.rule import PAPER, Convention, Rule
+from acprop.rule import PAPER, Rule
 
 # Fig. 1 names neither its periods nor its β2 ("a log grid"); these are ours.
 PERIODS = {"dense": tuple(range(3, 43)), "sparse": tuple(range(4, 44))}
@@ -64,16 +64,9 @@ def wrong_delays(kind: str, P: int, rule: Rule, most: int) -> list[int]:
     return [n for n, move in enumerate(found, 1) if move < 0]
 
 
-def protocol(
-    *names: str,
-    beta1: float,
-    convention: Convention = PAPER,
-    steps: int = 10_000,
-    kick: bool = True,
-) -> Sweep:
+def protocol(*names: str, beta1: float) -> Sweep:
     """The protocol of Fig. 1."""
-    found = tuple(METHODS[name] for name in names)
-    return Sweep(found, beta1, BETA2, convention=convention, steps=steps, kick=kick)
+    return Sweep(tuple(METHODS[name] for name in names), beta1, BETA2)
 
 
 def shares(

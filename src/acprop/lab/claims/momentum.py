@@ -73,7 +73,7 @@ def as_printed() -> Finding:
     Close to η = ½ the printed right side is negative; the left never is. The three
     steps by which its three terms of E come about are looked at too.
     """
-    r = bound("cosine-noisy", "momentum", alpha0=0.25, eta=0.501, steps=100, seeds=16)
+    r = bound("cosine-noisy", "momentum", WalkSettings(0.25, 0.501, steps=100))
     sides = r.measured.average, r.printed, r.corrected
     steps = {
         "Σ t^-2η ≤ T^(1-2η)/(1-2η)": sum_step(),

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from acprop.lab.absolute import X0, Descent, descend, largest_step
+from acprop.lab.absolute import X0, descend, largest_step
 from acprop.lab.arrays import Floats
 from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.descent import SECTION_4
 from acprop.lab.gaussian import constant
 from acprop.lab.methods import method
+from acprop.lab.simulate import Trajectory
 from acprop.lab.steps import feed
 from acprop.reference import Settings
 from acprop.rule import GUARDED, PAPER, Convention
@@ -164,7 +165,7 @@ def _frozen() -> Finding:
 
 
 @cache
-def _descent(name: str) -> Descent:
+def _descent(name: str) -> Trajectory:
     """On |x| from 100 at both learning rates, by the authors' code."""
     return descend(name)
 
@@ -215,9 +216,10 @@ def _large_at_the_start() -> Finding:
     adam = _descent("adam").step_sizes.max(axis=0)
     for name in CENTERED:
         run = _descent(name)
-        for column, crossing in enumerate(run.crossings):
-            if crossing is None:
+        for column, crossed in enumerate((run.x <= 0).T):
+            if not crossed.any():
                 return Finding("fails", f"{name} does not reach the valley")
+            crossing = int(np.argmax(crossed)) + 1
             sizes = run.step_sizes[:, column]
             grown.append(float(sizes[: crossing + 1].max() / adam[column]))
             shrunk.append(float(sizes[crossing + 100 :].max() / sizes.max()))
@@ -233,9 +235,10 @@ def _large_at_the_start() -> Finding:
 @formula(r"x_0\,\big(1-\max(\sqrt{\beta_2},\beta_1)\big)")
 def _large_at_the_valley() -> Finding:
     """Steps grow until the valley; the longest is x_0·(1 - √β2), for every small lr"""
-    run = descend("acprop-paper", learning_rates=(3e-6, 1e-5))
+    rates = (3e-6, 1e-5)
+    run = descend("acprop-paper", learning_rates=rates)
     longest = (run.step_sizes.max(axis=0) / largest_step(0.9, 0.999)).tolist()
-    found = dict(zip(run.learning_rates, longest, strict=True))
+    found = dict(zip(rates, longest, strict=True))
     return Finding.of(
         all(0.99 < share < 1.02 for share in longest),
         "the largest step over 100·(1 - √0.999) is "
@@ -264,7 +267,7 @@ def _slope(x: Floats) -> Floats:
 
 def _longest(name: str, beta1: float, beta2: float) -> float:
     """On √(1 + x²) from 100 at lr = 1e-2, by the authors' code."""
-    h: dict[str, Any] = {"beta1": beta1, "beta2": beta2, "gradient": _slope}
+    h: dict[str, Any] = {"beta1": beta1, "beta2": beta2, "slope": _slope}
     run = descend(name, learning_rates=(1e-2,), steps=3000, **h)
     return float(run.step_sizes.max())
 

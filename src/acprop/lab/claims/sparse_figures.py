@@ -99,7 +99,7 @@ def trajectories() -> Finding:
 
     Fig. 4 as we draw it, without the first step, which hides the drift.
     """
-    lines = paper_trajectories("sparse", kick=False).lines
+    lines = paper_trajectories("sparse", takes_first_step=False).lines
     tail = {line.label: float(np.mean(line.y[-len(line.y) // 4 :])) for line in lines}
     near = max(tail["ACProp"], tail["AdaShift, n = 10"])
     return Finding.of(

@@ -41,7 +41,7 @@ def as_printed() -> Finding:
 
     One run without noise is enough: its left side has no luck in it.
     """
-    r = bound("cosine", "4.1", alpha0=0.01, eta=0.5, steps=100, eps=1.0, seeds=1)
+    r = bound("cosine", "4.1", WalkSettings(0.01, steps=100, seeds=1))
     return Finding.of(
         r.printed_holds,
         f"1 - cos x from π/2 without noise, ε = 1, α0 = 0.01 (allowed up to "
@@ -140,7 +140,7 @@ def for_every_run() -> Finding:
 @claim("theorem-4.1-condition-is-needed", "ours", "proof step", PLACE)
 def condition_is_needed() -> Finding:
     """Above α0 = C_l/(L·C_u²) the corrected inequality can fail."""
-    r = bound("cosine", "4.1", alpha0=100.0, steps=1000, seeds=1)
+    r = bound("cosine", "4.1", WalkSettings(100.0, seeds=1))
     return Finding.of(
         not r.corrected_holds,
         f"1 - cos x without noise at α0 = 100, above the limit "
