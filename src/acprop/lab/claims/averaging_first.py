@@ -40,9 +40,8 @@ def near_one() -> Finding:
     """For m/√s on the dense problem (1 - β2*)·P² tends to 4(1+β1+β1²)/(2β1³+2β1²-1)
     with a delay of 1 and to 4/(1 - (1-β1)/(1+β1+β1²)) without (AdaBelief); uncentered
     to 4/(2β1-1) and to 4 (Adam).
-
-    (1 - β2*)·P² at P and 2P; what is left falls as 1/P, so it is extrapolated.
     """
+    # (1 - β2*)·P² at P and 2P; what is left falls as 1/P, so it is extrapolated.
     rows: dict[str, dict[str, list[float]]] = {}
     worst = 0.0
     for label, method in COMPARED.items():

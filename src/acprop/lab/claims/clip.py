@@ -144,9 +144,8 @@ def _differs_in_a_tensor() -> int:
 def price() -> Finding:
     """until it is silent the bound costs Algorithm 2 part of the plane, the more, the
     earlier it is
-
-    The bound held fast where it stands at step t, all else in the limit.
     """
+    # The bound held fast where it stands at step t, all else in the limit.
     found: dict[str, list[float]] = {}
     ran: dict[str, tuple[float, float]] = {}
     sweep = replace(protocol("acprop-paper", beta1=0.9), convention=GUARDED)
@@ -174,10 +173,8 @@ def price() -> Finding:
     r"\frac{\mathbb E\,u^2}{4c}"
 )
 def bias() -> Finding:
-    """the mean of |u - clip(u, ±c)| is at most that of u²/(4c)
-
-    Laws with light and heavy tails, and the one for which it is an equality.
-    """
+    """the mean of |u - clip(u, ±c)| is at most that of u²/(4c)"""
+    # Laws with light and heavy tails, and the one for which it is an equality.
 
     def share(u: Floats, c: float) -> float:
         cut = np.abs(u - np.clip(u, -c, c))

@@ -5,17 +5,10 @@ from functools import cache
 
 import numpy as np
 
+from acprop.lab import gaussian
 from acprop.lab.bounds import Constants, natural_constants, theorem_41_corrected
 from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.descent import WalkSettings
-from acprop.lab.gaussian import (
-    Moments,
-    NormalGradients,
-    bound_constants,
-    drifting,
-    measure,
-    tuned_bound,
-)
 from acprop.lab.methods import method
 from acprop.lab.nonconvex import PROBLEMS
 from acprop.lab.steps import feed, final_state
@@ -26,13 +19,13 @@ CONSTANTS = "Section 4, constants in the upper bound of regret"
 _REMARK = "Section 4, remark on small s_t"
 
 _BETA1 = (0.5, 0.9)  # the paper's settings for GANs and for everything else
-EARLY, LATE = NormalGradients(10.0, 1.0), NormalGradients(0.01, 1.0)
+EARLY, LATE = gaussian.NormalGradients(10.0, 1.0), gaussian.NormalGradients(0.01, 1.0)
 
 
 @cache
-def measured(gradients: NormalGradients, beta1: float) -> Moments:
+def measured(gradients: gaussian.NormalGradients, beta1: float) -> gaussian.Moments:
     """The means of v and s."""
-    return measure(gradients, beta1)
+    return gaussian.measure(gradients, beta1)
 
 
 @claim("uncentered-moment", "paper", "definition", CONSTANTS)
@@ -59,7 +52,7 @@ def _centered() -> Finding:
     gaps: list[float] = []
     for beta1 in _BETA1:
         for convention in (PAPER, OPTAX):
-            m = measure(EARLY, beta1, convention=convention)
+            m = gaussian.measure(EARLY, beta1, convention=convention)
             gaps.append(abs(m.s - EARLY.centered(beta1, convention)) / m.s_half)
     below = {str(b): measured(EARLY, b).below for b in _BETA1}
     return Finding.of(
@@ -80,9 +73,8 @@ def _ratio(beta1: float) -> float:
 def _factor() -> Finding:
     """“approximately”, 1/C_l is √(μ² + σ²) + ε uncentered and √σ² + ε centered: early
     on apart “by a constant factor of around” √(μ² + σ²)/σ
-
-    “Approximately”: within 10 % at the β1 of most of the paper's experiments.
     """
+    # “Approximately”: within 10 % at the β1 of most of the paper's experiments.
     printed = EARLY.printed_factor()
     (small, off_small), (usual, off) = (
         (_ratio(b), _ratio(b) / printed - 1) for b in _BETA1
@@ -134,9 +126,8 @@ def late_least() -> dict[str, float]:
 def _late_close_to_zero() -> Finding:
     """late, |μ| ≪ σ, “K_l^v (for uncentered version) and K_l^s (for centered version)
     are both close to 0”
-
-    Close to 0: below a tenth of σ².
     """
+    # Close to 0: below a tenth of σ².
     least = late_least()
     return Finding.of(
         max(least.values()) < 0.1,
@@ -188,9 +179,8 @@ def _settled_s(beta1: float, change: float, sigma: float = 0.0) -> float:
 def _two_aspects() -> Finding:
     """“s_t is an estimate of mixture of two aspects: the change in true gradient …, and
     the noise in g_t”
-
-    Qualitative: both aspects raise s, together they add up; nothing else does.
     """
+    # Qualitative: both aspects raise s, together they add up; nothing else does.
     noise, change, both, neither = (
         _settled_s(0.9, *pair) for pair in ((0, 1.0), (0.25, 0), (0.25, 1.0), (0, 0))
     )
@@ -208,7 +198,9 @@ def _two_aspects() -> Finding:
 def _change() -> Finding:
     """A change of c at every step adds up in m's lag: s tends to (β1/(1 - β1)·c)²"""
     off = max(
-        abs(_settled_s(b, c) / drifting(b, c) - 1) for b in _BETA1 for c in (0.25, 3.0)
+        abs(_settled_s(b, c) / gaussian.drifting(b, c) - 1)
+        for b in _BETA1
+        for c in (0.25, 3.0)
     )
     return Finding.of(
         off < 1e-9,
@@ -222,7 +214,7 @@ def bound_at(den: float, alpha0: float, gap: float) -> float:
 
     L = σ = 1; gap: M_f - f*.
     """
-    first, second = bound_constants(den)
+    first, second = gaussian.bound_constants(den)
     return first * gap / alpha0 + second * 2 * alpha0
 
 
@@ -239,7 +231,8 @@ def early_gains() -> tuple[float, float, float]:
     return (
         bound_at(uncentered, centered, gap) / own,
         bound_at(uncentered, uncentered, gap) / own,
-        tuned_bound(uncentered, gap, 2) / tuned_bound(centered, gap, 2),
+        gaussian.tuned_bound(uncentered, gap, 2)
+        / gaussian.tuned_bound(centered, gap, 2),
     )
 
 
@@ -273,9 +266,8 @@ def _increases() -> Finding:
 def _converges_faster() -> Finding:
     """early on “the centered version (ACProp) can converge faster than uncentered type
     (AdaShift) by a constant factor of around” √(μ² + σ²)/σ: by the bound, at equal α0
-
-    “Around”: within 10 % of the printed factor.
     """
+    # “Around”: within 10 % of the printed factor.
     same, _, _ = early_gains()
     printed = EARLY.printed_factor()
     return Finding.of(
@@ -307,10 +299,8 @@ def _larger_learning_rate() -> Finding:
 
 @claim("tighter-bound-on-risk", "paper", "central", "Section 6, conclusion")
 def _tighter() -> Finding:
-    """ACProp “achieves a tighter upper bound on risk than AdaShift”
-
-    Three readings of a sentence that names neither phase, nor α0, nor “risk”.
-    """
+    """ACProp “achieves a tighter upper bound on risk than AdaShift”"""
+    # Three readings of a sentence that names neither phase, nor α0, nor “risk”.
     early, _, _ = early_gains()
     v, s = measured(LATE, 0.9).v ** 0.5, measured(LATE, 0.9).s ** 0.5
     late = bound_at(v, s, 0.0) / bound_at(s, s, 0.0)

@@ -158,9 +158,8 @@ def acprop_long_delay() -> Finding:
 def async_for_any_setting() -> Finding:
     """“asynchronous optimizers (AdaShift, ACProp) converge for any valid
     hyper-parameters” on problem 1
-
-    The delay n is one of AdaShift's hyper-parameters.
     """
+    # The delay n is one of AdaShift's hyper-parameters.
     wrong = wrong_delays("dense", 10, ADASHIFT, 30)
     return Finding.of(
         not wrong,

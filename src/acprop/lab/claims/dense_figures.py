@@ -38,9 +38,8 @@ def first_wrong(name: str, beta1: float) -> tuple[Floats, int]:
 def sync_diverges_beyond_a_threshold() -> Finding:
     """“in the (P, β2) plane, there's a threshold curve beyond which sync-optimizers
     (Adam, RMSProp, AdaBelief) will diverge”
-
-    Beyond: above the curve P*(β2) of the plane whose y-axis is P.
     """
+    # Beyond: above the curve P*(β2) of the plane whose y-axis is P.
     found = [first_wrong(name, b1) for name in SYNC for b1 in THRESHOLD_BETA1]
     returns = sum(back for _, back in found)
     cells = len(found) * len(THRESHOLD_PERIODS) * len(THRESHOLD_BETA2)

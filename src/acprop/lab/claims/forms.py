@@ -210,9 +210,8 @@ def sparse_s_as_printed() -> Finding:
 def dense_s_as_printed() -> Finding:
     """the printed limits of S on problem 1 are those of Algorithm 2, or, with the
     appendix's residual g_t - m_{t-1}, larger by 1/β1²
-
-    Two residuals: Algorithm 2's, and that of the appendix, which changes no sign.
     """
+    # Two residuals: Algorithm 2's, and that of the appendix, which changes no sign.
     current, previous = compare("dense", "s"), compare("dense", "s", factor=1)
     bad = wrong(previous)
     worst = max(map(abs, previous.values()))

@@ -116,9 +116,8 @@ def criterion_is_the_drift() -> Finding:
     """with ρ_t = g_t - m_{t-1} and Q = P²/4 ACProp converges on problem 2 if and only
     if (1 - Q·β2^(P-3))·N < (Q - β2³)·W, N = β2²·ρ²_{P-2} + β2·ρ²_{P-1} + ρ²_P, W = Σ_{t
     ≤ P-3} β2^(P-3-t)·ρ_t²
-
-    Two ways to one sign: logarithms of the closed forms, and N and W in digits.
     """
+    # Two ways to one sign: logarithms of the closed forms, and N and W in digits.
     beta2s = WIDE_BETA[::7]
     cells = product(SPARSE_PERIODS, SOME_BETA1, beta2s.tolist())
     found = drifts("sparse", "acprop-paper", SPARSE_PERIODS, WIDE_BETA1, beta2s)

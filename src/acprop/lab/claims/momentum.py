@@ -69,10 +69,9 @@ def young_step() -> tuple[float, float]:
 def as_printed() -> Finding:
     """The average squared gradient is at most T^(η-1)/(α0·C_l)·[M_f - f* + E·M_g²], E =
     β1²/(4L(1-β1)²) + α0·M_g/(1-β1) + (β1/(1-β1) + ½)·L·α0²·C_u²/(1-2η).
-
-    Close to η = ½ the printed right side is negative; the left never is. The three
-    steps by which its three terms of E come about are looked at too.
     """
+    # Close to η = ½ the printed right side is negative; the left never is. The three
+    # steps by which its three terms of E come about are looked at too.
     r = bound("cosine-noisy", "momentum", WalkSettings(0.25, 0.501, steps=100))
     sides = r.measured.average, r.printed, r.corrected
     steps = {

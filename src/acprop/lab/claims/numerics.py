@@ -41,10 +41,9 @@ def _longest_direction(name: str, beta1: float) -> float:
 def _only_case() -> Finding:
     """“The only possible case where centering second momentum causes numerical issue”
     is a linear loss whose gradients are observed without noise
-
-    Two more cases, and the uncentered method beside each. Not the first step:
-    AdaShift's v_0 = 0 makes the same one, by its delay.
     """
+    # Two more cases, and the uncentered method beside each. Not the first step:
+    # AdaShift's v_0 = 0 makes the same one, by its delay.
     leap, usual = (
         float(descend(name, **SMALL_BETAS, steps=200).step_sizes.max())
         for name in ("acprop-paper", "adashift")
@@ -116,10 +115,8 @@ def _direction(
 
 @claim("linear-step-size", "paper", "wording", NUMERICS)
 def _one_over_eps() -> Finding:
-    """with constant noise-free gradients “ACProp reduces to SGD with stepsize 1/ε”
-
-    ε outside the root, where Section 4 and Appendix A have it.
-    """
+    """with constant noise-free gradients “ACProp reduces to SGD with stepsize 1/ε”"""
+    # ε outside the root, where Section 4 and Appendix A have it.
     rates = {eps: _direction(0.9, eps, 2000, SECTION_4)[0] for eps in (1e-2, 1e-8)}
     off = max(abs(rate * eps - 1) for eps, rate in rates.items())
     inside, _ = _direction(0.9, 1e-4, 2000)
@@ -136,9 +133,8 @@ def _one_over_eps() -> Finding:
 def _frozen_as_printed() -> Finding:
     """“When β2 = 1, the denominator won't update, and ACProp reduces to SGD (with
     momentum)”
-
-    SGD with momentum would still walk on after the gradient has turned.
     """
+    # SGD with momentum would still walk on after the gradient has turned.
     rate, turned = _direction(1.0, 1e-4, 50)
     return Finding.of(
         turned < rate,
@@ -174,9 +170,8 @@ def _descent(name: str) -> Trajectory:
 def _no_extreme_step() -> Finding:
     """on |x| from 100 ACProp and AdaBelief do “not take any extremely large stepsizes”,
     at lr = 0.01 or 0.00001
-
-    By the authors' code, which made the figures; extreme: as far as the valley.
     """
+    # By the authors' code, which made the figures; extreme: as far as the valley.
     largest = {k: _descent(k).step_sizes.max(axis=0).tolist() for k in CENTERED}
     worst = max(map(max, largest.values()))
     return Finding.of(
@@ -208,9 +203,8 @@ def _small_betas() -> Finding:
 def _large_at_the_start() -> Finding:
     """“ACProp and AdaBelief take a large step at the initial phase, because a constant
     gradient is observed”: before x crosses 0
-
-    Before x crosses 0: longer than Adam's steps, and than those after it.
     """
+    # Before x crosses 0: longer than Adam's steps, and than those after it.
     grown: list[float] = []
     shrunk: list[float] = []
     adam = _descent("adam").step_sizes.max(axis=0)
@@ -276,9 +270,8 @@ def _longest(name: str, beta1: float, beta2: float) -> float:
 def _smooth() -> Finding:
     """“If the function is not piecewise linear, or the gradient does not remain
     constant within any connected set …, the numerical issue will never happen”
-
-    The first step of the authors' code is SGD's, so it is none of the issue.
     """
+    # The first step of the authors' code is SGD's, so it is none of the issue.
     largest, uncentered = (
         _longest(name, 0.5, 0.25) for name in ("acprop-paper", "adashift")
     )

@@ -37,10 +37,8 @@ def _slopes(name: str, optimizer: str) -> Floats:
 
 @claim("async-rate", "paper", "central", RATE)
 def async_rate() -> Finding:
-    """Asynchronous methods converge at O(1/√T) when η = ½.
-
-    By the corrected Theorem 4.1, which holds for every asynchronous method.
-    """
+    """Asynchronous methods converge at O(1/√T) when η = ½."""
+    # By the corrected Theorem 4.1, which holds for every asynchronous method.
     held = theorem41.corrected()
     scaled: dict[str, list[float]] = {}
     for name in ASYNC:
@@ -62,10 +60,8 @@ def async_rate() -> Finding:
 
 @claim("async-rate-beats-sync", "paper", "central", RATE)
 def async_beats_sync() -> Finding:
-    """This outperforms the O(log T/√T) of synchronous methods.
-
-    log T/√T would lie 1/log T above; one example cannot refute a worst case.
-    """
+    """This outperforms the O(log T/√T) of synchronous methods."""
+    # log T/√T would lie 1/log T above; one example cannot refute a worst case.
     gaps = {
         f"{sync} - {delayed} on {name}": student(
             _slopes(name, sync) - _slopes(name, delayed)
@@ -91,9 +87,8 @@ def async_beats_sync() -> Finding:
 def sync_stalls() -> Finding:
     """With skewed noise and a small β2 synchronous methods stall where their
     asynchronous twins go on: the difference is a bias, not a logarithm.
-
-    Noise of 9 once in ten and -1 else, β2 = 0.9: the bias of g/√v never ends.
     """
+    # Noise of 9 once in ten and -1 else, β2 = 0.9: the bias of g/√v never ends.
     h, p = replace(SETTINGS, alpha0=0.1, beta2=0.9), problem("cosine-skewed")
     tails = {
         name: student(walk(p, method(name), h).squared[-1000:].mean(axis=0).tolist())
@@ -155,9 +150,8 @@ def largest_gradient(delta: float, sigma: float) -> float:
 def reach() -> Finding:
     """“For a stochastic non-convex problem satisfying assumptions in Theorem 4.1 … in
     the worst case any algorithm requires at least O(δ^-4) queries”
-
-    A fixed M_f is no obstacle; a fixed M_g is, for this construction.
     """
+    # A fixed M_f is no obstacle; a fixed M_g is, for this construction.
     ceiling = (CEILING + DEPTH) / DEPTH
     seen = max(spread_per_dimension(T) for T in (5, 50, 500))
     largest = {delta: largest_gradient(delta, 1.0) for delta in (1e-2, 1e-3, 1e-4)}

@@ -88,10 +88,8 @@ def s_minus_vanishes() -> Finding:
 
 @claim("adashift-large-delay-sparse", "paper", "central", "Section 3.2, Fig. 4")
 def small_delays_fail() -> Finding:
-    """Fig. 4 “requires a large n for convergence” of AdaShift on problem 2
-
-    “Requires a large n”: no small one will do, and some larger one does.
-    """
+    """Fig. 4 “requires a large n for convergence” of AdaShift on problem 2"""
+    # “Requires a large n”: no small one will do, and some larger one does.
     wrong = wrong_delays("sparse", 20, ADASHIFT, 60)
     least = next(n for n in range(1, 62) if n not in wrong)
     return Finding.of(

@@ -54,10 +54,8 @@ def right_share(name: str, beta2: Sequence[float]) -> float:
 
 @claim("sparse-area-much-larger", "paper", "central", "Appendix A.3")
 def much_larger() -> Finding:
-    """on problem 2 “ACProp has a much larger area of convergence than AdaShift”
-
-    Much: half as large again, on both grids; on one alone leaves it open.
-    """
+    """on problem 2 “ACProp has a much larger area of convergence than AdaShift”"""
+    # Much: half as large again, on both grids; on one alone leaves it open.
     grids = {
         "β2 spread evenly over (0, 1)": tuple(np.linspace(0.005, 0.995, 199)),
         "1 - β2 on the log grid of our Fig. 3": BETA2,
@@ -96,9 +94,8 @@ def not_always() -> Finding:
 def trajectories() -> Finding:
     """on problem 2 ACProp reaches x* = 0, AdaShift with n = 1 does not, and with a
     larger n it does
-
-    Fig. 4 as we draw it, without the first step, which hides the drift.
     """
+    # Fig. 4 as we draw it, without the first step, which hides the drift.
     lines = paper_trajectories("sparse", takes_first_step=False).lines
     tail = {line.label: float(np.mean(line.y[-len(line.y) // 4 :])) for line in lines}
     near = max(tail["ACProp"], tail["AdaShift, n = 10"])
@@ -114,9 +111,8 @@ def trajectories() -> Finding:
 def zeros_between() -> Finding:
     """“When observing 0 gradient” v_t is β2·v_{t-1}, and s_t is β2·s_{t-1} +
     (1-β2)·m_t² with m_t ≠ 0
-
-    Where g_t = 0, from the closed forms: neither v nor m nor s is run here.
     """
+    # Where g_t = 0, from the closed forms: neither v nor m nor s is run here.
     off, n, slower = 0.0, 0, 0
     settings = list(product((5, 10, 20, 40), (0.2, 0.5, 0.9), (0.5, 0.9, 0.99)))
     for P, beta1, beta2 in settings:
@@ -139,10 +135,8 @@ def zeros_between() -> Finding:
     "sparse-ratio-plots", "paper", "proof step", "Appendix A.2, plots of the difference"
 )
 def sign_of_the_difference() -> Finding:
-    """“the value s⁺/s⁻ - v⁺/v⁻ is negative” in the plots for β1 = 0.2 and β1 = 0.9
-
-    On a plane of ours; positive everywhere would fail, some leaves it open.
-    """
+    """“the value s⁺/s⁻ - v⁺/v⁻ is negative” in the plots for β1 = 0.2 and β1 = 0.9"""
+    # On a plane of ours; positive everywhere would fail, some leaves it open.
     beta2, periods = np.linspace(0.1, 0.99, 90), range(4, 51)
     found: dict[float, list[float]] = {}
     for beta1 in (0.2, 0.9):
