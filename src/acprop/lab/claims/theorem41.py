@@ -44,7 +44,7 @@ def as_printed() -> Finding:
         f"1 - cos x from π/2 without noise, ε = 1, α0 = 0.01 (allowed up to "
         f"{r.constants.alpha0_limit:.3f}), η = ½, T = 100: the average squared "
         f"gradient is {r.measured.average:.4f}, the printed right side {r.printed:.4f}",
-        {"printed": r.printed, "corrected": r.corrected},
+        {"measured, printed, corrected": [r.measured.average, r.printed, r.corrected]},
     )
 
 
