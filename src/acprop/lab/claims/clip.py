@@ -18,7 +18,7 @@ from acprop.lab.claims.grids import shares as plane_shares
 from acprop.lab.claims.theorem41 import shares
 from acprop.lab.descent import WalkSettings, walk
 from acprop.lab.drift import drift, log_largest_step
-from acprop.lab.guard.ablation import BETA1, Variant, right_drift
+from acprop.lab.guard import STEPS, right_drift
 from acprop.lab.limits import limits
 from acprop.lab.methods import METHODS, method
 from acprop.lab.nonconvex import PROBLEMS
@@ -146,14 +146,16 @@ def price() -> Finding:
     earlier it is
     """
     # The bound held fast where it stands at step t, all else in the limit.
-    found: dict[str, list[float]] = {}
-    ran: dict[str, tuple[float, float]] = {}
+    found = {
+        f"{kind}, β1 = {beta1}": [
+            right_drift(ALGORITHM_2, GUARDED, kind, beta1, t) for t in STEPS.values()
+        ]
+        for kind, beta1 in product(("dense", "sparse"), (0.5, 0.9))
+    }
     sweep = replace(protocol("acprop-paper", beta1=0.9), convention=GUARDED)
-    for kind in ("dense", "sparse"):
-        by_step = right_drift(Variant("guarded, no average", GUARDED), kind)
-        for i, beta1 in enumerate(BETA1):
-            found[f"{kind}, β1 = {beta1}"] = [row[i] for row in by_step.values()]
-        (ran[kind],) = plane_shares(kind, sweep).values()
+    ran = {
+        kind: plane_shares(kind, sweep)["acprop-paper"] for kind in ("dense", "sparse")
+    }
     grows = all(a < b < c for a, b, c in found.values())
     text = "; ".join(
         f"{k}: {a:.1%}, {b:.1%}, {c:.1%}" for k, (a, b, c) in found.items()
