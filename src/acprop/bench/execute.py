@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from acprop.bench import index
+from acprop.bench import leases
 from acprop.bench.engines import Crew, End, Engine, Job, LocalEngine
-from acprop.bench.leases import Seen, Watch
+from acprop.bench.leases import Watch
 from acprop.bench.run_files import DamagedError
 from acprop.bench.signals import StopRequested, signals_at_end
 from acprop.bench.spec import RunSpec
@@ -68,9 +68,8 @@ def execute(
         if on_end is not None:
             on_end(outcome)
 
-    def job(spec: RunSpec, dead: Seen | None) -> Job:
-        study = (studies or {}).get(spec.id, "")
-        return Job(spec, root.absolute(), study, dead=dead)
+    def job(spec: RunSpec) -> Job:
+        return Job(spec, root.absolute(), (studies or {}).get(spec.id, ""))
 
     todo = [spec for spec in unique if not _is_over(store, spec, note)]
     if todo:  # else no process is started, and the disk may be read-only
@@ -81,7 +80,6 @@ def execute(
             signals_at_end() as stop_requested,
         ):
             _Driver(store, todo, crew, job, note, on_progress).go(stop_requested)
-    index.read(root)  # whoever wants the status next need not wait
     return [outcomes[spec.id] for spec in unique]
 
 
@@ -110,7 +108,7 @@ class _Driver:
         store: Store,
         todo: Iterable[RunSpec],
         crew: Crew,
-        job: Callable[[RunSpec, Seen | None], Job],
+        job: Callable[[RunSpec], Job],
         note: Callable[[Outcome], None],
         on_progress: OnProgress | None,
     ) -> None:
@@ -119,7 +117,6 @@ class _Driver:
         self.waiting = deque(todo)
         self.running: dict[str, RunSpec] = {}
         self.elsewhere: dict[str, tuple[RunSpec, Watch]] = {}
-        self.dead: dict[str, Seen] = {}
         self.tries: Counter[tuple[str, str]] = Counter()
         self.shares: dict[str, float] = {}
         self.visited = 0.0
@@ -147,13 +144,11 @@ class _Driver:
             spec = self.waiting.popleft()
             if _is_over(self.store, spec, self.note):
                 continue  # since we began, by another
-            holder = self.store.folder(spec).holder()
-            dead = self.dead.get(spec.id)
-            if holder is not None and holder != dead:
+            if self.store.folder(spec).holder() is not None:
                 self.elsewhere[spec.id] = spec, Watch()
                 continue
             self.running[spec.id] = spec
-            jobs.append(self.job(spec, dead))
+            jobs.append(self.job(spec))
         if jobs:
             self.crew.submit(jobs)
 
@@ -189,11 +184,13 @@ class _Driver:
             if _is_over(self.store, spec, self.note):
                 del self.elsewhere[run]
                 continue
-            holder = self.store.folder(spec).holder()
+            folder = self.store.folder(spec)
+            holder = folder.holder()
             if holder is not None and holder.share:
                 self._progress(run, holder.share)
-            if holder is None or (not holder.is_here and watch.is_dead(holder)):
-                if holder is not None:
-                    self.dead[run] = holder
+            if holder is not None and watch.is_dead(holder):
+                leases.end(folder.path, holder)
+                holder = None
+            if holder is None:
                 del self.elsewhere[run]
                 self.waiting.append(spec)

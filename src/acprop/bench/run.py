@@ -44,7 +44,7 @@ class Nobody:
 
 
 @dataclass(slots=True)
-class Progress:
+class RunProgress:
     """What a checkpoint holds besides the session.
 
     spent: seconds of training in the current epoch, evaluation off the clock.
@@ -85,10 +85,12 @@ def run(
             stack.enter_context(folder.locked())
             if not (resume or restart):
                 _check_beginning(folder)
-        ranks.wait()
+        # Another may have finished it since the caller looked.
+        if ranks.any_of(resume and ranks.is_first() and folder.has_result()):
+            return folder.status() or RunStatus.INTERRUPTED
         stop_requested = stack.enter_context(signals_as_flag())
         session = task.begin(spec.seed, optimizer)
-        progress = _restore(folder, session, spec) if resume else Progress()
+        progress = _restore(folder, session, spec) if resume else RunProgress()
         if ranks.is_first() and progress.step:
             folder.reopen(progress.step, machine(device))
         elif ranks.is_first():
@@ -135,19 +137,19 @@ def _check_beginning(folder: RunFolder) -> None:
         )
 
 
-def _restore(folder: RunFolder, session: Session, spec: RunSpec) -> Progress:
+def _restore(folder: RunFolder, session: Session, spec: RunSpec) -> RunProgress:
     saved = folder.load(lambda found: _progress(found, session, spec))
     if saved is None:
-        return Progress()
+        return RunProgress()
     session.load_state_dict(saved["session"])
     return _progress(saved, session, spec)
 
 
-def _progress(saved: Plain, session: Session, spec: RunSpec) -> Progress:
+def _progress(saved: Plain, session: Session, spec: RunSpec) -> RunProgress:
     """How far a checkpoint is; ValueError if this run cannot have come there."""
     per_epoch = session.steps_per_epoch
     try:
-        progress = Progress(**saved["progress"])
+        progress = RunProgress(**saved["progress"])
         n_epochs = len(progress.history)
         is_ours = 0 <= progress.step <= per_epoch * spec.epochs and "session" in saved
         is_ours = is_ours and n_epochs == progress.step // per_epoch
@@ -191,7 +193,7 @@ class _Loop:
         spec: RunSpec,
         folder: RunFolder,
         session: Session,
-        progress: Progress,
+        progress: RunProgress,
         watcher: Watcher,
         checkpoint_seconds: float,
     ) -> None:

@@ -202,4 +202,3 @@ def optimizers(
 
 
 app.command()(store.status)
-app.command()(store.collect)

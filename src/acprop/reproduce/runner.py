@@ -9,12 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from acprop.bench import run_lists
 from acprop.bench.engines import Engine
 from acprop.bench.execute import Outcome, execute
 from acprop.bench.run_files import DamagedError
-from acprop.bench.run_lists import RunList
 from acprop.bench.spec import RunSpec
+from acprop.bench.status import RunList, requested
 from acprop.bench.store import Store
 from acprop.bench.studies import PlannedRun, Study
 from acprop.bench.tasks import dataset_of
@@ -116,7 +115,7 @@ def list_runs(
     study: Study, scale: str, ruleset: Ruleset, specs: Iterable[RunSpec]
 ) -> RunList:
     """These runs, for `acprop bench status`."""
-    seconds, wanted = study.scale(scale).seconds, run_lists.requested(specs)
+    seconds, wanted = study.scale(scale).seconds, requested(specs)
     return RunList(study.name, scale, ruleset.name, seconds, wanted)
 
 
@@ -217,8 +216,7 @@ class _Running:
         specs = self.requested.setdefault(study.name, [])
         specs += [p.spec for p in planned]
         if planned:
-            wanted = list_runs(study, self.scale, self.ruleset, specs)
-            run_lists.write(self.runs, wanted)
+            list_runs(study, self.scale, self.ruleset, specs).write(self.runs)
 
     def _is_able(self, spec: RunSpec) -> bool:
         """Is it done, or are its data there?"""
