@@ -151,34 +151,41 @@ def test_who_comes_late_to_a_free_run_does_not_take_it_from_its_holder(
         folder.write_metrics([{"epoch": 1}])
 
 
-def left_by(pid):
+def left_by(pid, started):
     """The lease of a process of this machine that did not release it."""
-    lease = Lease(1, leases.host(), leases.boot(), pid)
+    lease = Lease(1, leases.host(), leases.boot(), pid, started=started)
     return json.dumps({name: getattr(lease, name) for name in lease.__slots__})
 
 
 def test_a_process_of_this_machine_that_was_killed_is_not_waited_for(tmp_path):
+    """Whether somebody has waited for it, or its number was given again."""
     folder = Store(tmp_path).folder(SPEC)
     folder.path.mkdir()
-    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    started = leases._started(ended.pid)
+    (folder.path / "lease.1").write_text(left_by(ended.pid, started))
+    assert folder.holder().is_alive()
+    ended.kill()
     os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # it is a zombie now
-    for _ in range(2):
-        (folder.path / "lease.1").write_text(left_by(ended.pid))
-        assert folder.holder() is None
-        ended.wait()
+    assert folder.holder() is None
+    ended.communicate()
+    assert folder.holder() is None
+    (folder.path / "lease.1").write_text(left_by(os.getpid(), started + "0"))
     with folder.locked():
         assert folder.holder().number == 2
 
 
-def test_another_process_of_the_same_number_keeps_nobody_away(tmp_path, quick):
-    """Numbers are given again; it writes no beat."""
+def test_a_process_of_this_machine_that_stands_still_keeps_its_run(tmp_path, quick):
+    """Ctrl-Z is no end."""
     del quick
     folder = Store(tmp_path).folder(SPEC)
     folder.path.mkdir()
-    (folder.path / "lease.1").write_text(left_by(os.getpid()))
-    assert folder.holder() is not None
-    with folder.locked():
-        assert folder.holder().number == 2
+    text = left_by(os.getpid(), leases._started(os.getpid()))
+    (folder.path / "lease.1").write_text(text)
+    with pytest.raises(RunInUseError, match="in use by process"), folder.locked():
+        pass
+    watch = Watch(iter([0.0, 0.0, 9.9]).__next__)
+    assert [watch.is_dead(folder.holder()) for _ in range(2)] == [False, False]
 
 
 def test_how_much_is_done_can_be_seen_from_elsewhere(tmp_path, until, monkeypatch):

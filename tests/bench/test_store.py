@@ -107,9 +107,7 @@ def test_an_error_before_the_beginning_is_recorded(folder):
 HOLD = """
 import sys
 from pathlib import Path
-from acprop.bench import leases
 from acprop.bench.store import RunFolder
-leases.BEAT_EVERY = 0.1
 with RunFolder(Path(sys.argv[1])).locked():
     print("held", flush=True)
     sys.stdin.read()

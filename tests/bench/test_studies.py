@@ -24,6 +24,7 @@ from acprop.tasks.vision import settings
 
 SHELF = study_folder(Path(__file__).parents[2] / "studies")
 DEFAULT = [
+    "default/cautious",
     "default/dcgan",
     "default/gpt-bytes",
     "default/mnist-mlp",

@@ -5,11 +5,11 @@ The holder of a run is whoever made the lease with the largest number:
     runs/<id>/lease.3    the third holder: its machine, its process, its last beat
 
 A lease is made by a link, which succeeds for one process alone. Its holder writes the
-next beat every few seconds. A lease is dead as soon as its process has ended, if that
-was on this machine; on any machine, if its beat has not changed for a minute by the
-reader's own monotonic clock. No clock is compared with another's. Who finds a lease
-dead makes the next one, and the old holder, should it wake up, sees that and stops
-before it writes again.
+next beat every few seconds. On the holder's own machine its process says whether it is
+dead. Elsewhere it is if its beat has not changed for a minute by the reader's own
+monotonic clock: no clock is compared with another's. Who finds a lease dead makes the
+next one, and the old holder, should it wake up, sees that and stops before it writes
+again.
 """
 
 import json
@@ -41,6 +41,7 @@ class LeaseLostError(OSError):
 class Lease:
     """As it stands in its file. boot: of the machine. share: of the run that is done.
 
+    started: what tells its process from others of that number; "" where nothing does.
     is_released: its holder is done with it. The file stays: its number must not be
     given again while somebody may believe to hold it.
     """
@@ -52,10 +53,13 @@ class Lease:
     beat: int = 0
     share: float = 0.0
     is_released: bool = False
+    started: str = ""
 
-    def has_ended(self) -> bool:
-        """Was its process one of this machine, and is there none any more?"""
-        return (self.host, self.boot) == (host(), boot()) and _has_ended(self.pid)
+    def is_alive(self) -> bool | None:
+        """Is there its process? None if its beats alone can say."""
+        if not self.started or (self.host, self.boot) != (host(), boot()):
+            return None
+        return _started(self.pid) == self.started
 
 
 class Watch:
@@ -70,7 +74,8 @@ class Watch:
         """Has it been silent for so long as we have looked, and for long enough?"""
         if (lease.number, lease.beat) != self._last:
             self._last, self._since = (lease.number, lease.beat), self._clock()
-        return self._clock() - self._since >= PATIENCE
+        is_silent = self._clock() - self._since >= PATIENCE
+        return is_silent and not lease.is_alive()
 
 
 class HeldRun:
@@ -78,7 +83,8 @@ class HeldRun:
 
     def __init__(self, folder: Path, number: int) -> None:
         self._folder = folder
-        self._lease = Lease(number, host(), boot(), os.getpid())
+        pid = os.getpid()
+        self._lease = Lease(number, host(), boot(), pid, started=_started(pid))
         self._released = threading.Event()
         self._writing = threading.Lock()
         _write(folder, self._lease, os.link)
@@ -123,13 +129,14 @@ class HeldRun:
 def hold(folder: Path) -> Generator[HeldRun]:
     """Hold a run's folder; RunInUseError if another process does.
 
-    Whether one does is known by its next beat, or by none for a minute.
+    On another machine, its next beat shows that it does, or none for a minute that not.
     """
     folder.mkdir(parents=True, exist_ok=True)
     watch, first = Watch(), holder(folder)
     lease = first
     while lease is not None and first is not None and not watch.is_dead(lease):
-        if (lease.number, lease.beat) != (first.number, first.beat):
+        has_beaten = (lease.number, lease.beat) != (first.number, first.beat)
+        if has_beaten or lease.is_alive():
             raise _in_use(folder, f"process {lease.pid} on {lease.host}")
         time.sleep(_LOOK_EVERY)
         lease = holder(folder)
@@ -157,7 +164,7 @@ def holder(folder: Path) -> Lease | None:
         return None  # its run has ended since
     except (ValueError, TypeError):  # damaged: nobody's, until someone writes a beat
         return Lease(max(numbers), "an unknown machine", "", 0)
-    return None if lease.is_released or lease.has_ended() else lease
+    return None if lease.is_released or lease.is_alive() is False else lease
 
 
 def end(folder: Path, dead: Lease) -> None:
@@ -188,16 +195,14 @@ def boot() -> str:
         return ""
 
 
-def _has_ended(pid: int) -> bool:
-    """Also if nobody has waited for it yet."""
+def _started(pid: int) -> str:
+    """When a process began, by the system's count; "" if there is none, or no /proc."""
     try:
-        os.kill(pid, 0)
-        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
-    except ProcessLookupError:
-        return True
-    except OSError:  # another user's, or a system without /proc
-        return False
-    return state in (b"Z", b"X")
+        stat = Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace")
+    except OSError:
+        return ""
+    state, *fields = stat.rpartition(")")[2].split()
+    return "" if state in "ZX" else fields[18]  # Z: it has ended; see man 5 proc
 
 
 def _in_use(folder: Path, who: str) -> RunInUseError:

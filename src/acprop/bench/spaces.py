@@ -108,11 +108,12 @@ class Spaces:
 
     def of(self, optimizer: str, settings: Mapping[str, Any]) -> Space:
         """The space of an optimizer with these settings: the most particular one."""
-        known = {**find(optimizer).defaults, **settings}
+        entry = find(optimizer)
+        known = {**entry.defaults, **settings}
         fit = [
             space
             for space in self.spaces
-            if space.optimizer == optimizer
+            if space.optimizer == (entry.variant_of or optimizer)
             and all(known.get(k) == v for k, v in space.variant.items())
         ]
         if not fit:

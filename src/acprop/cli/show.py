@@ -27,7 +27,7 @@ from acprop.records import (
 )
 
 if TYPE_CHECKING:
-    from acprop.bench.optimizers import Row
+    from acprop.bench.optimizers import OptimizerRow
     from acprop.bench.spaces import Space, Spaces
     from acprop.reproduce.runner import RunStage
 
@@ -237,24 +237,19 @@ def comparison(study: StudyRecord, runs: Sequence[RunRecord]) -> None:
             typer.echo(markdown(made))
 
 
-def optimizers(rows: "Sequence[Row]", spaces: "Spaces", *, json: bool) -> None:
+def optimizers(rows: "Sequence[OptimizerRow]", spaces: "Spaces", *, json: bool) -> None:
     """What can be named, and what cannot."""
     if json:
         for row in rows:
-            # Read-only mappings, which json does not know, become dicts.
             own = [s.model_dump() for s in spaces.spaces if s.optimizer == row.name]
             plain = {**row._asdict(), "space_file": spaces.name, "spaces": own}
-            typer.echo(json_module.dumps(plain, ensure_ascii=False, default=dict))
+            typer.echo(json_module.dumps(plain, ensure_ascii=False))
         return
-    table = Table("name", "library", "Table 1", "the paper's grid", "space", "note")
+    table = Table("name", "library", "Table 1", "space", "note")
     for row in rows:
-        grid = "; ".join(
-            f"{name} {', '.join(map(_short, values))}"
-            for name, values in row.grid.items()
-        )
         own = [_space(s) for s in spaces.spaces if s.optimizer == row.name]
         words = "\n".join(own)
-        table.add_row(row.name, row.library, str(row.cell), grid, words, row.note)
+        table.add_row(row.name, row.library, row.cell, words, row.note)
     console.print(table)
     console.print(
         f"space: studies/spaces/{spaces.name}.toml, on log scales; eps is the smallest "
@@ -268,7 +263,3 @@ def _space(space: "Space") -> str:
     place = [f"ε {space.eps_place}"] if space.eps_place else []
     variant = " ".join(f"{k} {v}" for k, v in space.variant.items())
     return (f"{variant}: " if variant else "") + "; ".join([*ranges, *place])
-
-
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

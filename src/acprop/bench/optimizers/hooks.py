@@ -1,7 +1,7 @@
 """What some libraries' optimizers need around a step, as hooks: wrapped, unchanged."""
 
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -106,6 +106,37 @@ def keep_found_lr(optimizer: Optimizer) -> None:
             if group["phase"] == "sgd" and group["sgd_lr"] is None:
                 group["sgd_lr"] = group["lr"] * (group["adam_lr"] / lr)
             group["lr"] = lr
+
+    _around(optimizer, before, after)
+
+
+def be_cautious(optimizer: Optimizer, *, scaled: bool) -> None:
+    """Leave out every element that would move against the sign of its gradient.
+
+    Decoupled weight decay is not masked. scaled: the rest of a tensor makes up for what
+    is left out (Liang et al. 2024, Algorithm 1).
+    """
+    kept: list[tuple[float, list[tuple[Tensor, Tensor]]]] = []
+
+    def before(optimizer: Optimizer, *_: object) -> None:
+        kept.clear()
+        for group in optimizer.param_groups:
+            moving = [p for p in group["params"] if p.grad is not None]
+            start = [(p, p.detach().clone()) for p in moving]
+            kept.append((group["weight_decay"], start))
+            group["weight_decay"] = 0.0
+
+    @torch.no_grad()
+    def after(optimizer: Optimizer, *_: object) -> None:
+        for group, (decay, start) in zip(optimizer.param_groups, kept, strict=True):
+            group["weight_decay"] = decay
+            for param, x in start:
+                move, grad = param - x, cast(Tensor, param.grad)
+                mask = (move * grad < 0).to(param.dtype)
+                if scaled:
+                    mask /= mask.mean().clamp(min=1e-3)
+                param.copy_(x * (1 - group["lr"] * decay) + move * mask)
+        kept.clear()
 
     _around(optimizer, before, after)
 
