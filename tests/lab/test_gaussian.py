@@ -7,7 +7,7 @@ import pytest
 
 from acprop.lab.gaussian import (
     RATIOS,
-    Gaussian,
+    NormalGradients,
     bound_constants,
     constant,
     drifting,
@@ -29,7 +29,7 @@ def residual_variance(beta1: float, lag: int) -> float:
 
 @pytest.mark.parametrize("beta1", [0.0, 0.1, 0.5, 0.9, 0.99])
 def test_the_centered_moment_is_the_variance_of_the_residual(beta1):
-    gradients = Gaussian(3.0, 2.0)
+    gradients = NormalGradients(3.0, 2.0)
     here = 4 * residual_variance(beta1, lag=0)
     before = 4 * residual_variance(beta1, lag=1)
     assert gradients.centered(beta1) == pytest.approx(here, abs=1e-12)
@@ -40,7 +40,7 @@ def test_the_centered_moment_is_the_variance_of_the_residual(beta1):
 @pytest.mark.parametrize("mu", [0.0, 10.0])
 @pytest.mark.parametrize("beta1", [0.5, 0.9])
 def test_the_measured_means_are_the_predicted_ones(beta1, mu, convention):
-    gradients = Gaussian(mu, 1.0)
+    gradients = NormalGradients(mu, 1.0)
     found = measure(gradients, beta1, convention=convention, lanes=8192, seed=3)
     assert abs(found.v - gradients.uncentered()) < 1.3 * found.v_half
     assert abs(found.s - gradients.centered(beta1, convention)) < 1.3 * found.s_half
@@ -49,13 +49,13 @@ def test_the_measured_means_are_the_predicted_ones(beta1, mu, convention):
 
 @pytest.mark.parametrize("beta1", [0.1, 0.5, 0.9, 0.99])
 def test_centering_against_m_t_never_raises_the_mean_and_against_m_before_it_can(beta1):
-    gradients = Gaussian(0.0, 1.0)
+    gradients = NormalGradients(0.0, 1.0)
     assert gradients.centered(beta1) < gradients.uncentered()
     assert gradients.centered(beta1, OPTAX) > gradients.uncentered()
 
 
 def test_the_factor_is_larger_than_printed_by_the_missing_constant():
-    gradients = Gaussian(10.0, 1.0)
+    gradients = NormalGradients(10.0, 1.0)
     for beta1 in (0.5, 0.9):
         missing = math.sqrt((1 + beta1) / 2) / beta1
         ratio = gradients.factor(beta1) / gradients.printed_factor()
@@ -93,13 +93,16 @@ def test_equal_gradients_leave_a_second_moment_that_dies_out(beta1, beta2):
 
 def test_without_momentum_the_second_moment_is_zero_under_any_noise():
     """β1 = 0: m_t = g_t, so the residual of Algorithm 2 is nothing."""
-    assert measure(Gaussian(1.0, 1.0), 0.0, lanes=16, steps=50).s == 0
-    assert measure(Gaussian(1.0, 1.0), 0.0, lanes=16, steps=50, convention=OPTAX).s > 0
+    assert measure(NormalGradients(1.0, 1.0), 0.0, lanes=16, steps=50).s == 0
+    assert (
+        measure(NormalGradients(1.0, 1.0), 0.0, lanes=16, steps=50, convention=OPTAX).s
+        > 0
+    )
 
 
 def test_a_negative_sigma_is_refused():
     with pytest.raises(ValueError, match=r"^sigma must be 0 or more, got -1\.0$"):
-        Gaussian(0.0, -1.0)
+        NormalGradients(0.0, -1.0)
 
 
 def test_the_records_hold_measurement_and_prediction_side_by_side():

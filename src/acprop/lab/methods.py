@@ -77,16 +77,16 @@ def advance(
     g: Array,
     h: Settings,
     *,
-    kick: bool = True,
+    takes_first_step: bool = True,
 ) -> tuple[State, Array]:
     """Take the gradient g_t; return the new state and the direction d_t.
 
-    kick: False makes that 0 while the second moment of a rule has seen nothing.
+    takes_first_step: False makes d_t 0 while the second moment has seen nothing.
     """
     if isinstance(method.rule, Rule):
         h = h._replace(amsgrad=method.amsgrad or h.amsgrad)
         state, d = step(method.rule, convention, state, g, h)
-        if not kick and state.t <= method.rule.delay:
+        if not takes_first_step and state.t <= method.rule.delay:
             d = np.zeros_like(d)
             state = state._replace(M=d if method.rule.keeps_average else state.M)
         return state, d

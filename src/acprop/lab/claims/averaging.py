@@ -204,7 +204,9 @@ def keeps_the_drift() -> Finding:
     for kind in ("dense", "sparse"):
         total = np.zeros((len(FEW_PERIODS), len(FEW_BETA2)))
         periods = np.array(FEW_PERIODS)[:, None]
-        run = feed(METHODS["acprop-after"], PAPER, h, _gradients(kind), kick=False)
+        run = feed(
+            METHODS["acprop-after"], PAPER, h, _gradients(kind), takes_first_step=False
+        )
         for step in run:
             total += np.where(step.t > STEPS - periods, step.d, 0.0)
         exact = drifts(kind, "acprop-paper", FEW_PERIODS, 0.9, FEW_BETA2)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from acprop.lab.bounds import natural_constants, theorem_41_clipped
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.claims.grids import (
     PERIODS,
     SOME_BETA1,
@@ -56,6 +56,10 @@ def _is_bound(
 
 
 @claim("clip-falls-silent", "ours", "central", "Lemmas 3.3 and 3.4")
+@formula(
+    r"R=\frac P{\sqrt{s_{kP}}}\ \text{(dense)},\qquad R=\max\Bigl(\frac P{2"
+    r"\sqrt{s^+}},\,\frac1{\sqrt{s^-}}\Bigr)\ \text{(sparse)}"
+)
 def falls_silent() -> Finding:
     """where |u| ≤ R the bound t^¼ is silent from t = R⁴ on; for Algorithm 2 R is
     P/√s_kP on problem 1, on problem 2 the larger of P/(2√s⁺) and 1/√s⁻
@@ -179,6 +183,10 @@ def price() -> Finding:
 
 
 @claim("clip-bias", "ours", "proof step", "Section 4")
+@formula(
+    r"\bigl|\mathbb E[u-\operatorname{clip}(u,\pm c)]\bigr|\le\mathbb E\,(|u|-c)_+\le"
+    r"\frac{\mathbb E\,u^2}{4c}"
+)
 def bias() -> Finding:
     """the mean of |u - clip(u, ±c)| is at most that of u²/(4c)
 
@@ -212,6 +220,11 @@ def bias() -> Finding:
 
 
 @claim("theorem-4.1-clipped", "ours", "central", "Section 4, Theorem 4.1")
+@formula(
+    r"\frac1T\sum_{t=1}^T\mathbb E\|\nabla f(x_t)\|^2\le\frac4{C_l}\Bigl["
+    r"\frac{M_f-f^*}{\alpha_0}T^{\eta-1}+\frac{LC_u^2\sigma^2\alpha_0}{2(1-\eta)}T^{-"
+    r"\eta}+\frac{C_u^4M_g^4}{8C_l}T^{-1/2}\Bigr]"
+)
 def theorem_clipped() -> Finding:
     """With the bound t^¼ the corrected Theorem 4.1 keeps its rate; the constant doubles
     and a term of T^-½ joins it.

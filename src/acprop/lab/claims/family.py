@@ -14,7 +14,7 @@ def directions(name: str, gradients: np.ndarray, h: Settings) -> np.ndarray:
     """d_t for a sequence of gradients, from the second step on."""
     state, found = State(), list[np.ndarray]()
     for g in gradients:
-        state, d = advance(method(name), PAPER, state, g, h, kick=False)
+        state, d = advance(method(name), PAPER, state, g, h, takes_first_step=False)
         found.append(np.asarray(d))
     return np.array(found[1:])
 

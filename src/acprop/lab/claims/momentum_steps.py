@@ -9,7 +9,7 @@ from scipy.special import zeta  # pyright: ignore[reportMissingTypeStubs, report
 
 from acprop.lab.arrays import Floats
 from acprop.lab.bounds import power_sum
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.descent import SECTION_4, preconditioner
 from acprop.lab.methods import advance, method
 from acprop.lab.nonconvex import PROBLEMS, NonConvex, problem
@@ -24,6 +24,11 @@ MEMBER = "acprop-before"
 
 @claim(
     "momentum-lemma", "paper", "proof step", "Appendix B, lemma of the momentum theorem"
+)
+@formula(
+    r"\langle a_t,g_t\rangle=\frac{\langle a_t,m_t\rangle-\langle a_{t-1},m_{t-1}"
+    r"\rangle}{1-\beta_1}+\langle a_{t-1},m_{t-1}\rangle+b\,\langle a_{t-1}"
+    r"-a_t,m_{t-1}\rangle"
 )
 def lemma() -> Finding:
     """⟨A_t, g_t⟩ = (⟨A_t, m_t⟩ - ⟨A_{t-1}, m_{t-1}⟩)/(1-β1) + ⟨A_{t-1}, m_{t-1}⟩ +
@@ -60,6 +65,7 @@ def sum_step() -> tuple[float, float]:
 
 
 @claim("momentum-sum-bound", "ours", "constant", PROOF)
+@formula(r"H_T(2\eta)\le\zeta(2\eta)\le\frac{2\eta}{2\eta-1}\qquad(\eta>\tfrac12)")
 def sum_bound() -> Finding:
     """Σ t^-2η ≤ ζ(2η) ≤ 2η/(2η-1)."""
     shares = [power_sum(10_000, 2 * eta) / float(zeta(2 * eta)) for eta in ETAS]

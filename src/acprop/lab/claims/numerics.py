@@ -8,7 +8,7 @@ stochastic gradients. A claim of the paper that fails has one of ours beside it,
 import numpy as np
 
 from acprop.lab.absolute import X0, descend
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.descent import SECTION_4
 from acprop.lab.gaussian import constant
 from acprop.lab.methods import method
@@ -39,6 +39,10 @@ def _longest_step(name: str) -> float:
 
 
 @claim("zero-second-moment", "paper", "proof step", NUMERICS)
+@formula(
+    printed=r"s_t=0\ \text{only if}\ \|\nabla f_{t+1}(x)-\nabla f_t(x)\|^2=0\ "
+    r"\forall t,\ \text{without noise}"
+)
 def _only_case() -> Finding:
     """“The only possible case where centering second momentum causes numerical issue”
     is a linear loss whose gradients are observed without noise
@@ -68,6 +72,7 @@ def _only_case() -> Finding:
 
 
 @claim("zero-second-moment-corrected", "ours", "proof step", NUMERICS)
+@formula(r"s_t=(1-\beta_2)\,g^2\sum_{i=1}^{t}\beta_2^{\,t-i}\beta_1^{2i}")
 def _zero() -> Finding:
     """Equal gradients give s_t/g² = (1 - β2)·Σ β2^(t-i)·β1^(2i), small for as long as a
     stretch of them is long, and 0 for β1 = 0 only
@@ -151,6 +156,7 @@ def _frozen_as_printed() -> Finding:
 
 
 @claim("beta2-of-one-corrected", "ours", "wording", _DENSE)
+@formula(r"x_t-x_{t-1}=-\frac{\alpha}{\sqrt\epsilon}\,g_t")
 def _frozen() -> Finding:
     """At β2 = 1 it is SGD without momentum, and with step size α/√ε"""
     pairs = [(_direction(1.0, eps, 50), eps) for eps in (1e-4, 1e-16)]

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from acprop.lab.bounds import natural_constants
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.claims.numerics_constants import CONSTANTS
 from acprop.lab.descent import SECTION_4, WalkSettings, walk
 from acprop.lab.methods import advance, method
@@ -32,6 +32,7 @@ def _curvature(name: str) -> float:
 
 
 @claim("async-step-is-unbiased", "paper", "central", SECTION)
+@formula(r"\mathbb E[A_tg_t\mid\mathcal F_t]=A_t\,\nabla f(x_t)")
 def async_is_unbiased() -> Finding:
     """For asynchronous methods E[A_t·g_t | g_0 … g_{t-1}] = A_t·E[g_t]."""
     gaps = {name: _curvature(name) for name in (*ASYNC, "acprop-before")}
@@ -91,6 +92,10 @@ def _sharpest(beta1: float, eps: float) -> float:
 
 
 @claim("natural-lower-constant-sharp", "ours", "constant", NATURAL)
+@formula(
+    r"C_l=\frac{1}{2\beta_1M_g+\epsilon}\ \text{(centered)},\qquad C_l=\frac{1}{M_g+"
+    r"\epsilon}\ \text{(uncentered)},\qquad C_u=\frac1\epsilon"
+)
 def lower_constant_sharp() -> Finding:
     """C_l ≥ 1/(2·β1·M_g + ε), and no larger constant will do."""
     margins: list[float] = []
@@ -147,6 +152,10 @@ def _gain_cap(beta1: float, beta2: float) -> float:
 
 
 @claim("centering-gain-is-capped", "ours", "constant", CONSTANTS)
+@formula(
+    r"s_t=(1-\beta_2)\,\beta_1^2\,\frac{\beta_2^t-\beta_1^{2t}}{\beta_2-\beta_1^2}\,"
+    r"\mu^2"
+)
 def centering_gain_is_capped() -> Finding:
     """Between the bounds K_u over all steps the factor is at most 1/√max_t
     (1-β2)·β1²·(β2^t - β1^2t)/(β2 - β1²), however large μ/σ is.
