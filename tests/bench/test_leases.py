@@ -162,7 +162,7 @@ def test_a_process_of_this_machine_that_was_killed_is_not_waited_for(tmp_path):
     folder = Store(tmp_path).folder(SPEC)
     folder.path.mkdir()
     ended = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    started = leases._started(ended.pid)
+    started = leases.process_start(ended.pid)
     (folder.path / "lease.1").write_text(left_by(ended.pid, started))
     assert folder.holder().is_alive()
     ended.kill()
@@ -180,7 +180,7 @@ def test_a_process_of_this_machine_that_stands_still_keeps_its_run(tmp_path, qui
     del quick
     folder = Store(tmp_path).folder(SPEC)
     folder.path.mkdir()
-    text = left_by(os.getpid(), leases._started(os.getpid()))
+    text = left_by(os.getpid(), leases.process_start(os.getpid()))
     (folder.path / "lease.1").write_text(text)
     with pytest.raises(RunInUseError, match="in use by process"), folder.locked():
         pass

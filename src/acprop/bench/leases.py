@@ -59,7 +59,7 @@ class Lease:
         """Is there its process? None if its beats alone can say."""
         if not self.started or (self.host, self.boot) != (host(), boot()):
             return None
-        return _started(self.pid) == self.started
+        return process_start(self.pid) == self.started
 
 
 class Watch:
@@ -84,7 +84,7 @@ class HeldRun:
     def __init__(self, folder: Path, number: int) -> None:
         self._folder = folder
         pid = os.getpid()
-        self._lease = Lease(number, host(), boot(), pid, started=_started(pid))
+        self._lease = Lease(number, host(), boot(), pid, started=process_start(pid))
         self._released = threading.Event()
         self._writing = threading.Lock()
         _write(folder, self._lease, os.link)
@@ -190,12 +190,12 @@ def boot() -> str:
     """What tells this start of the machine, or of a container, from all others."""
     try:
         started = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-        return f"{started} {os.readlink('/proc/self/ns/pid')}"
+        return f"{started}-{os.stat('/proc/self/ns/pid').st_ino}"
     except OSError:
         return ""
 
 
-def _started(pid: int) -> str:
+def process_start(pid: int) -> str:
     """When a process began, by the system's count; "" if there is none, or no /proc."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace")
