@@ -130,8 +130,8 @@ def test_verify_prints_evidence_and_its_place(tmp_path):
     assert result.exit_code == 0, result.output
     assert "holds     lemma-3.4 (the paper's, central, Lemma 3.4)" in result.output
     assert "2 of the paper's claims: 1 holds, 1 fails, 0 undecided" in result.output
-    assert "  central: 1 holds, 0 fails, 0 undecided" in result.output
-    assert "  proof step: 0 holds, 1 fails, 0 undecided" in result.output
+    assert "  central: 1 holds, 0 fail, 0 undecided" in result.output
+    assert "  proof step: 0 hold, 1 fails, 0 undecided" in result.output
     assert "wording" not in result.output
     assert [v.verdict for v in read(file)] == ["holds", "fails"]
 
@@ -169,7 +169,7 @@ BAD = [
     ("region --periods 3,3", "periods must not repeat a value"),
     ("region --steps 0", "steps must be 1 or more, got 0"),
     ("region --alpha0 0", "alpha0 must be finite and above 0, got 0.0"),
-    ("region --convention mine", "convention must be one of 'guarded'"),
+    ("region --convention mine", "convention must be one of guarded"),
     ("region --problem cosine", "problem must be one of dense, sparse, got 'cosine'"),
     ("region --delay 2 --optimizer adam", "delay must be left out for adam"),
     ("boundary --beta1 1", "beta1 must be between 0 and 1, got 1"),

@@ -9,7 +9,7 @@ import typer
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from acprop.cli import show, stopping
+from acprop.cli import show
 from acprop.progress import duration
 
 if TYPE_CHECKING:
@@ -24,14 +24,13 @@ def status(
     json: Annotated[bool, typer.Option("--json", help="print one object")] = False,
 ) -> None:
     """How far a study is: a line for each optimizer, and the time left."""
-    with stopping.saying("stopped"):
-        from acprop.reproduce.status import study_status
+    from acprop.reproduce.status import study_status
 
-        found = study_status(name, scale, ruleset, runs)
-        if json:
-            typer.echo(json_module.dumps(asdict(found), ensure_ascii=False))
-        else:
-            _show(found)
+    found = study_status(name, scale, ruleset, runs)
+    if json:
+        typer.echo(json_module.dumps(asdict(found), ensure_ascii=False))
+    else:
+        _show(found)
 
 
 def _show(found: "Status") -> None:

@@ -1,35 +1,27 @@
 """`acprop report`: the site from stored records alone, also those of other machines."""
 
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from acprop import files
-from acprop.bench.workers import run_in_processes
 from acprop.progress import Bar
 from acprop.records import FigureRecord, Record, read, write
-from acprop.report.collect import Collected, collect
+from acprop.report.collect import Content, collect
 from acprop.report.figures import draw_figure
-from acprop.report.site import Content, write_site
+from acprop.report.site import write_site
 from acprop.report.statistics import unclean
 from acprop.reproduce.figures import records_of
-
-FEW = 5  # that are done here: a process begins as slowly as a figure is drawn
-A = TypeVar("A")
-B = TypeVar("B")
+from acprop.reproduce.parts import on_all_cores
 
 
 @dataclass(frozen=True, slots=True)
 class PageResult:
-    """The page, and how much is on it. n_unread: files without a line to read."""
+    """The page, and what is on it."""
 
     page: Path
     content: Content
-    n_unread: int
 
 
 def build_page(paths: Sequence[Path], out: Path) -> PageResult:
@@ -37,33 +29,18 @@ def build_page(paths: Sequence[Path], out: Path) -> PageResult:
     files.check_folder("out", out)
     found = collect(paths)
     folder = out / "figures"
-    drawn = [about for about, _ in found.figures]
     with Bar("figures", 2) as bar:
-        for about, records in found.figures:
-            write(records_of(folder, about.name), [about, *records])
-        troubles = on_all_cores(_DrawStored(folder), [about.name for about in drawn])
-        for about, trouble in zip(drawn, troubles, strict=True):
-            places = found.figure_places[about.name]
+        for about in found.figures:
+            write(records_of(folder, about.name), [about, *found.shown[about.name]])
+        names = [about.name for about in found.figures]
+        troubles = on_all_cores(_DrawStored(folder), names)
+        for name, trouble in zip(names, troubles, strict=True):
+            places = found.figure_places[name]
             found.problems += [f"{places[i]}: {why}" for i, why in trouble.items()]
         bar.advance()
-        content, about = content_of(found), _about(found)
-        page = write_site(
-            out, content, missing=found.notes, about=about, each=on_all_cores
-        )
+        page = write_site(out, found, about=_about(found), each=on_all_cores)
         bar.advance()
-    return PageResult(page, content, found.n_unread)
-
-
-def content_of(found: Collected) -> Content:
-    """What the site shows of collected records."""
-    return Content(
-        found.verdicts,
-        [about for about, _ in found.figures],
-        found.studies,
-        found.artifacts,
-        found.places,
-        found.problems,
-    )
+    return PageResult(page, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,35 +75,12 @@ class _DrawStored:
         return ""
 
 
-def on_all_cores(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
-    """Call it for every item; in processes, if that is worth their start."""
-    if len(items) < FEW:
-        return [work(item) for item in items]
-    results: dict[int, B] = {}
-
-    def ended(item: tuple[int, A], future: Future[B]) -> None:
-        results[item[0]] = future.result()
-
-    run_in_processes(_Second(work), list(enumerate(items)), os.cpu_count() or 1, ended)
-    return [results[i] for i in range(len(items))]
-
-
-@dataclass(frozen=True, slots=True)
-class _Second(Generic[A, B]):
-    """Of a number and an item, what becomes of the item."""
-
-    work: Callable[[A], B]
-
-    def __call__(self, pair: tuple[int, A]) -> B:
-        return self.work(pair[1])
-
-
-def _about(found: Collected) -> dict[str, object]:
+def _about(found: Content) -> dict[str, object]:
     """Who computed what: commits and machines, as the runs recorded them."""
     runs = [run for _, runs in found.studies for run in runs]
     machines = {str(sorted(run.machine.items())): run.machine for run in runs}
     return {
-        "records": f"{len(found.files)} files",
+        "records": f"{found.n_files} files",
         "commit": sorted({run.commit for run in runs if run.commit}),
         "code": unclean(runs) or "every run is of a commit",
         "acprop": version("acprop"),
