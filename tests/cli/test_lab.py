@@ -101,7 +101,7 @@ PLOTS = [
     "region --periods 3,10 --beta2 0.5,0.9 --steps 1000",
     "boundary --periods 8,10",
     "trajectory --steps 50",
-    "limits --beta2 0.5,0.9",
+    "limits --beta2 0.5",
     "bound --steps 50",
 ]
 

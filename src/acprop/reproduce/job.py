@@ -19,7 +19,7 @@ from acprop.report.site import write_site
 from acprop.reproduce.claims import claims_part, defects, stored_verdicts
 from acprop.reproduce.figures import figure_record, figures_part
 from acprop.reproduce.folder import open_folder
-from acprop.reproduce.parts import Part, on_all_cores
+from acprop.reproduce.parts import JobPart, on_all_cores
 from acprop.reproduce.rulesets import PaperRuleset
 from acprop.reproduce.runner import StudyOutcome, artifacts_of, cost, run
 
@@ -71,7 +71,7 @@ def reproduce(
         study.scale(scale)  # refused before anything is done
     started = time.monotonic()
     open_folder(out)
-    lab: list[Part] = []
+    lab: list[JobPart] = []
     if LAB in wanted:
         lab = [claims_part(out / "verdicts"), figures_part(out / "figures")]
     seconds = sum(part.cost for part in lab) + cost(studies, PaperRuleset(), scale)

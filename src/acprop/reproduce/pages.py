@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 from acprop import files
 from acprop.progress import Bar
-from acprop.records import FigureRecord, Record, read, write
+from acprop.records import Record, read, write
 from acprop.report.collect import Content, collect
 from acprop.report.figures import draw_figure
 from acprop.report.site import write_site
@@ -33,7 +34,7 @@ def build_page(paths: Sequence[Path], out: Path) -> PageResult:
         for about in found.figures:
             write(records_of(folder, about.name), [about, *found.shown[about.name]])
         names = [about.name for about in found.figures]
-        troubles = on_all_cores(_DrawStored(folder), names)
+        troubles = on_all_cores(partial(_draw_stored, folder), names)
         for name, trouble in zip(names, troubles, strict=True):
             places = found.figure_places[name]
             found.problems += [f"{places[i]}: {why}" for i, why in trouble.items()]
@@ -43,36 +44,31 @@ def build_page(paths: Sequence[Path], out: Path) -> PageResult:
     return PageResult(page, found)
 
 
-@dataclass(frozen=True, slots=True)
-class _DrawStored:
+def _draw_stored(folder: Path, name: str) -> dict[int, str]:
     """Draw one figure from its file; also in another process.
 
     Of one that cannot be drawn, which records are at fault, by number, and why: 0 is
     the figure itself.
     """
+    about, *shown = read(records_of(folder, name))
+    picture = files.below(folder, f"{name}.svg")
 
-    folder: Path
-
-    def __call__(self, name: str) -> dict[int, str]:
-        about, *shown = read(records_of(self.folder, name))
-        whole = self._trouble(about, *shown)
-        if not whole:
-            return {}
-        alone = {i: self._trouble(about, record) for i, record in enumerate(shown, 1)}
-        files.below(self.folder, f"{name}.svg").unlink(missing_ok=True)
-        return {i: why for i, why in alone.items() if why} or {0: whole}
-
-    def _trouble(self, about: Record, *shown: Record) -> str:
+    def trouble(*records: Record) -> str:
         """Why they cannot be drawn, whatever that is; empty if they are."""
-        name = about.name if isinstance(about, FigureRecord) else ""
         try:
-            path = files.below(self.folder, f"{name}.svg")
-            draw_figure([about, *shown], path, is_titled=False)
+            draw_figure([about, *records], picture, is_titled=False)
         except OSError:  # a full disk is no fault of a record's
             raise
         except Exception as error:
             return f"figure {name} cannot be drawn: {type(error).__name__}: {error}"
         return ""
+
+    together = trouble(*shown)
+    if not together:
+        return {}
+    alone = {i: trouble(record) for i, record in enumerate(shown, 1)}
+    picture.unlink(missing_ok=True)
+    return {i: why for i, why in alone.items() if why} or {0: together}
 
 
 def _about(found: Content) -> dict[str, object]:
