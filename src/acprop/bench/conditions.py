@@ -88,9 +88,9 @@ def commit(package: Path = Path(__file__).parents[1]) -> str:
     """
 
     def git(*words: str) -> str:
-        how: Any = {"cwd": package, "stderr": subprocess.DEVNULL, "timeout": 10}
-        text: bytes = subprocess.check_output(["git", *words], **how)
-        return text.decode().strip()
+        how: Any = {"cwd": package, "capture_output": True, "text": True}
+        found = subprocess.run(["git", *words], timeout=10, check=True, **how)
+        return str(found.stdout).strip()
 
     try:
         name = git("describe", "--always", "--abbrev=12")
