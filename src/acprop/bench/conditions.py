@@ -88,9 +88,15 @@ def commit(package: Path = Path(__file__).parents[1]) -> str:
     """
 
     def git(*words: str) -> str:
-        how: Any = {"cwd": package, "capture_output": True, "text": True}
-        found = subprocess.run(["git", *words], timeout=10, check=True, **how)
-        return str(found.stdout).strip()
+        found = subprocess.run(
+            ["git", *words],
+            cwd=package,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+        return found.stdout.strip()
 
     try:
         name = git("describe", "--always", "--abbrev=12")
