@@ -23,8 +23,11 @@ def _around_steps(during: Callable[..., Iterator[None]]) -> Hook:
         def before(*_: object) -> None:
             entered.enter_context(entering(optimizer, **settings))
 
+        def after(*_: object) -> None:
+            entered.close()
+
         optimizer.register_step_pre_hook(before)
-        optimizer.register_step_post_hook(lambda *_: entered.close())
+        optimizer.register_step_post_hook(after)
 
     return hook
 
