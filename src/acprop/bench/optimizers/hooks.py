@@ -1,6 +1,6 @@
 """What some libraries' optimizers need around a step, as hooks: wrapped, unchanged."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
 from typing import Any, cast
@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 Hook = Callable[..., None]
 
 
-def _around_steps(during: Callable[..., Iterator[None]]) -> Hook:
+def _around_steps(during: Callable[..., Generator[None]]) -> Hook:
     """Run a generator around every step: up to its yield before, the rest after."""
     entering = contextmanager(during)
 
@@ -37,7 +37,7 @@ def _with_gradients(group: dict[str, Any]) -> list[tuple[Tensor, Tensor]]:
 
 
 @_around_steps
-def keep_gradients(optimizer: Optimizer) -> Iterator[None]:
+def keep_gradients(optimizer: Optimizer) -> Generator[None]:
     """Let the optimizer spoil a copy of the gradients instead of the gradients.
 
     pytorch_optimizer adds coupled weight decay into `p.grad` in place.
@@ -52,7 +52,7 @@ def keep_gradients(optimizer: Optimizer) -> Iterator[None]:
 
 
 @_around_steps
-def keep_rows_together(optimizer: Optimizer) -> Iterator[None]:
+def keep_rows_together(optimizer: Optimizer) -> Generator[None]:
     """Let the optimizer see contiguous tensors where the network has channels_last.
 
     pytorch_optimizer's AdamP calls `view` on parameters and gradients.
@@ -74,7 +74,7 @@ def keep_rows_together(optimizer: Optimizer) -> Iterator[None]:
 
 
 @_around_steps
-def draw_by_step(optimizer: Optimizer) -> Iterator[None]:
+def draw_by_step(optimizer: Optimizer) -> Generator[None]:
     """Make what a step draws a function of its number, and leave torch's stream alone.
 
     AdaHessian's probes come from the global stream: a resumed run would go on with
@@ -100,7 +100,7 @@ def keep_found_lr(optimizer: Optimizer) -> None:
 
 
 @_around_steps
-def _keep_found_lr(optimizer: Optimizer) -> Iterator[None]:
+def _keep_found_lr(optimizer: Optimizer) -> Generator[None]:
     wanted: list[float] = [group["lr"] for group in optimizer.param_groups]
     for group in optimizer.param_groups:
         if group["phase"] == "sgd":
@@ -113,7 +113,7 @@ def _keep_found_lr(optimizer: Optimizer) -> Iterator[None]:
 
 
 @_around_steps
-def be_cautious(optimizer: Optimizer, *, scaled: bool) -> Iterator[None]:
+def be_cautious(optimizer: Optimizer, *, scaled: bool) -> Generator[None]:
     """Leave out every element that would move against the sign of its gradient.
 
     Decoupled weight decay is not masked. scaled: the rest of a tensor makes up for what
