@@ -46,7 +46,7 @@ _PLACES = {"outside": "outside", "inside": "inside", "accumulated": "stored"}
 
 def sobol(n: int) -> list[dict[str, float]]:
     """The first n points; more of them begin with the same ones."""
-    checks.whole("trials", n)
+    checks.integer("trials", n)
     made = qmc.Sobol(len(COORDINATES), scramble=True, rng=_SEED)  # pyright: ignore
     points: list[list[float]] = made.random_base2(math.ceil(math.log2(n))).tolist()  # pyright: ignore
     return [dict(zip(COORDINATES, point, strict=True)) for point in points[:n]]

@@ -52,7 +52,7 @@ class WalkSettings:
         for name in ("beta1", "beta2"):
             checks.decay(name, getattr(self, name))
         for name in ("steps", "seeds"):
-            checks.whole(name, getattr(self, name))
+            checks.integer(name, getattr(self, name))
         if not 0 <= self.eta <= 1:
             raise UserError(f"eta must be in [0, 1], got {self.eta}")
 

@@ -27,7 +27,7 @@ class Gaussian:
 
 def fit(features: Tensor) -> Gaussian:
     """The Gaussian with the mean and covariance of these rows, divided by n - 1."""
-    n = checks.whole("the number of rows", len(features), least=2)
+    n = checks.integer("the number of rows", len(features), least=2)
     rows = features.double()
     mean = rows.mean(0)
     root = (rows - mean) / (n - 1) ** 0.5

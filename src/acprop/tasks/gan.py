@@ -75,7 +75,7 @@ class GanSettings:
             checks.positive("width", width)
         for name in ("n_validation", "n_samples", "n_test"):
             if (n := getattr(self, name)) is not None:
-                checks.whole(name, n, least=2)  # a covariance needs two
+                checks.integer(name, n, least=2)  # a covariance needs two
         if self.average is not None:
             checks.decay("average", self.average)
 

@@ -33,7 +33,7 @@ class Search:
     longest: float = 1.5
 
     def __post_init__(self) -> None:
-        checks.whole("beam", self.beam)
+        checks.integer("beam", self.beam)
         checks.not_negative("length_penalty", self.length_penalty)
         checks.positive("longest", self.longest)
 

@@ -31,9 +31,9 @@ class ClusterOptions:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        checks.whole("cpus", self.cpus)
-        checks.whole("gpus", self.gpus, least=0)
-        checks.whole("threads", self.threads)
+        checks.integer("cpus", self.cpus)
+        checks.integer("gpus", self.gpus, least=0)
+        checks.integer("threads", self.threads)
         if self.threads > self.cpus:
             raise checks.UserError(
                 f"threads must be at most cpus, {self.cpus}, got {self.threads}"

@@ -37,7 +37,7 @@ class SlurmEngine(ClusterOptions):
     cluster: Literal["slurm", "local", "debug"] = "slurm"
 
     def __post_init__(self) -> None:
-        checks.whole("minutes", self.minutes)
+        checks.integer("minutes", self.minutes)
         super().__post_init__()
 
     @contextmanager

@@ -126,8 +126,8 @@ _CHECKS: dict[str, Check] = {
     **dict.fromkeys(
         ("decoupled", "nesterov", "amsgrad", "clipped", "small_state"), checks.flag
     ),
-    **dict.fromkeys(("k", "num_samples"), checks.whole),
-    **dict.fromkeys(("delay", "warmup_steps"), partial(checks.whole, least=0)),
+    **dict.fromkeys(("k", "num_samples"), checks.integer),
+    **dict.fromkeys(("delay", "warmup_steps"), partial(checks.integer, least=0)),
     **dict.fromkeys(("slow_step", "hessian_power"), _up_to(1)),
     "partial": _up_to(0.5),
     "eps": check_eps,  # in float32: what every task's parameters are

@@ -18,7 +18,7 @@ EXCERPT = 60  # bytes of a text
 
 def summarise(name: str, *, n: int = 5, cache: Path | None = None) -> dict[str, Any]:
     """The set of this name in numbers, with n examples of a set of pairs or a text."""
-    checks.whole("n", n, least=0)
+    checks.integer("n", n, least=0)
     data = describe(name)
     source = store.whole(name, cache)
     about = {"name": name, "title": data.title, "form": data.form}

@@ -22,7 +22,7 @@ class GymEnvs:
     """n copies, stepped one after another."""
 
     def __init__(self, name: str, n: int, seed: int, limit: int | None = None) -> None:
-        self.n, self.seed = checks.whole("n", n), seed
+        self.n, self.seed = checks.integer("n", n), seed
         gymnasium = _imported(name)
         self.limit = _limit(gymnasium, name, limit)
         self.envs = [_made(gymnasium, name, self.limit) for _ in range(n)]

@@ -75,7 +75,7 @@ class Rooms:
     n_actions, n_values, shape = N_ACTIONS, N_CELLS, ()
 
     def __init__(self, n: int, seed: int, limit: int | None = None) -> None:
-        self.n, self.seed = checks.whole("n", n), seed
+        self.n, self.seed = checks.integer("n", n), seed
         own = EPISODE_LIMIT if limit is None else limit
         self.limit = ends_within("four-rooms", own)
         self.n_moves = 0

@@ -37,7 +37,7 @@ class Sizes:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            checks.whole(field.name, getattr(self, field.name))
+            checks.integer(field.name, getattr(self, field.name))
         if self.width % self.heads:
             raise UserError(
                 f"width must be a multiple of heads = {self.heads}, got {self.width}"

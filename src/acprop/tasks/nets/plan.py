@@ -31,7 +31,7 @@ class Plan:
     dropout: float
 
     def __post_init__(self) -> None:
-        checks.whole("n_classes", self.n_classes, least=2)
+        checks.integer("n_classes", self.n_classes, least=2)
         _check_image(self.image)
         checks.positive("width", self.width)
         checks.positive("depth", self.depth)
@@ -57,4 +57,4 @@ def _check_image(image: object) -> None:
     if len(sides) != 3:
         raise UserError(f"image must be (channels, height, width), got {image!r}")
     for name, side in zip(("channels", "height", "width"), sides, strict=True):
-        checks.whole(f"image's {name}", side)
+        checks.integer(f"image's {name}", side)

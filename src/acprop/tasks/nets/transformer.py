@@ -46,7 +46,7 @@ class TransformerSizes:
 
     def __post_init__(self) -> None:
         for name in ("n_symbols", "layers", "width", "hidden", "heads"):
-            checks.whole(name, getattr(self, name))
+            checks.integer(name, getattr(self, name))
         if self.width % (2 * self.heads):
             raise UserError(
                 f"width must be a multiple of 2 × heads = {2 * self.heads}, got "
