@@ -149,7 +149,7 @@ def language(folder):
         "text": str(file),
         "losses": from_all(losses),
         "seen": from_all(session.evaluate()),
-        "weights": from_all(digest(session.learner.net.state_dict())),
+        "weights": from_all(digest(session.net.state_dict())),
     }
 
 
@@ -157,7 +157,7 @@ def translated():
     """Losses of two ranks, two pieces each, of batches whose rows they cannot halve."""
     translation.load_corpus = lambda _: CORPUS
     changes = {"dropout": 0.0, "accumulate": 2, "tokens": 60}
-    made = translation.settings({**SENTENCES, **changes})
+    made = translation.TranslationSettings(**{**SENTENCES, **changes})
     session = translation.TranslationTask(made).begin(0, build("sgd", {"lr": 0.5}))
     losses = [session.train_step()["loss"] for _ in range(20)]
     return {

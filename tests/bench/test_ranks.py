@@ -173,7 +173,7 @@ def test_ranks_clip_the_gradient_of_the_whole_batch(report):
 def test_ranks_that_translate_have_the_losses_of_one_process(report, monkeypatch):
     """Batches of few rows: some pieces are empty, all have unlike sums."""
     monkeypatch.setattr(translation, "load_corpus", lambda _: CORPUS)
-    made = translation.settings({**SMALL, "dropout": 0.0, "tokens": 60})
+    made = translation.TranslationSettings(**{**SMALL, "dropout": 0.0, "tokens": 60})
     alone = translation.TranslationTask(made).begin(0, build("sgd", {"lr": 0.5}))
     rows = [len(alone.rows(step)) for step in range(20)]
     assert min(rows) < 4 < max(rows)

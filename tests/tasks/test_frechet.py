@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import sqrtm
 
-from acprop.tasks.frechet import Gaussian, distance, fit
+from acprop.tasks.frechet import FeatureGaussian, distance, fit
 
 SEEDS = st.integers(0, 10_000)
 TOLERANCE = 1e-10  # of float64, relative to traces of about ten
@@ -24,7 +24,7 @@ def drawn(seed, n, d, shift=0.0):
 
 def diagonal(mean, std):
     mean, std = (torch.tensor(x, dtype=torch.float64) for x in (mean, std))
-    return Gaussian(mean, torch.diag(std))
+    return FeatureGaussian(mean, torch.diag(std))
 
 
 def printed(one, other):

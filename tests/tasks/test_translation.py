@@ -11,9 +11,10 @@ from torch.nn.functional import cross_entropy
 
 from acprop.bench.optimizers import build
 from acprop.bench.run import digest
+from acprop.bench.tasks import read_settings
 from acprop.tasks import translation
 from acprop.tasks.nets.transformer import PAD
-from acprop.tasks.translation import TranslationTask, settings
+from acprop.tasks.translation import TranslationTask
 
 from ..bench.ten_words import CORPUS, SMALL
 
@@ -25,7 +26,7 @@ def corpus(monkeypatch, tmp_path):
 
 
 def task(**changes):
-    return TranslationTask(settings({**SMALL, **changes}))
+    return TranslationTask(read_settings("translation", {**SMALL, **changes}))
 
 
 def begin(made, name="acprop", seed=0, **options):
@@ -67,7 +68,7 @@ def test_the_loss_is_the_mean_over_the_batchs_symbols():
     rows = session.rows(0)
     total, n = 0.0, 0
     for i in rows:
-        read, written = (side[i] for side in session.train.sentences)
+        read, written = session.train.read[i], session.train.written[i]
         pair = torch.tensor([read]), torch.tensor([[1, *written[:-1]]])
         log_p = net(pair)[0].detach().log_softmax(1)
         for place, symbol in enumerate(written):
@@ -98,14 +99,14 @@ def test_more_pieces_than_rows_are_a_step_all_the_same():
 def test_it_learns_to_translate():
     """Ten words in reverse order: far above copying, which shares no word."""
     made = task(width=64, hidden=64, dropout=0.0, beam=1)
-    assert made.copying == {"val": 0.0, "test": 0.0}
+    assert made.source["bleu"]["copying"] == {"val": 0.0, "test": 0.0}
     session = begin(made, "adamw", lr=5e-3)
     first = session.train_step()["loss"]
     last = steps(session, 16 * session.steps_per_epoch)[-1]
     seen = session.evaluate()
     assert last < 0.5 * first
     assert seen["test_bleu"] > 10  # how far above depends on rounding
-    text = session.artifacts()[f"translations-{session.learner.n_steps:06d}.txt"]
+    text = session.artifacts()[f"translations-{session.n_steps:06d}.txt"]
     assert text.decode().count("reference") == 15
 
 
@@ -116,8 +117,8 @@ def test_what_is_recorded_is_what_was_seen():
     assert seen["samples"] == 200
     assert min(losses) <= seen["train_loss"] <= max(losses)
     total, n = 0.0, 0
-    val = session.task.parts["val"].sentences
-    for read, written in zip(*val, strict=True):
+    val = session.task.parts["val"]
+    for read, written in zip(val.read, val.written, strict=True):
         pair = torch.tensor([read]), torch.tensor([[1, *written[:-1]]])
         with torch.no_grad():
             logits = session.net(pair)[0]
@@ -222,7 +223,7 @@ def test_half_precision_and_clipping_train():
 
 def test_padding_is_never_an_answer():
     session = begin(task())
-    (_, y) = session._pair(session.train.sentences, [0, 1, 2])
+    (_, y) = session._pair(session.train, [0, 1, 2])
     logits = torch.randn(*y.shape, 330)
     loss, seen = session._measure(logits, y, 1.0)
     logits[y == PAD] += 100
@@ -232,7 +233,7 @@ def test_padding_is_never_an_answer():
 
 BAD = [
     ({"corpus": "nmt-xx-en"}, "corpus must be one of nmt-de-en"),
-    ({"network": "lstm"}, "a translation task's setting must be one of corpus"),
+    ({"network": "lstm"}, "a translation task's setting must be one of"),
     ({"n_train": 0}, "n_train must be 1 or more, got 0"),
     ({"n_test": 16}, "n_test must be in [1, 15], got 16"),
     ({"tokens": 3}, "tokens must be"),

@@ -12,10 +12,12 @@ from torch.nn.functional import cross_entropy, interpolate
 
 from acprop.bench.optimizers import build
 from acprop.bench.run import digest
+from acprop.bench.tasks import read_settings
 from acprop.tasks import vision
 from acprop.tasks.data.augment import normalised
-from acprop.tasks.feed import Memory
-from acprop.tasks.vision import VisionSettings, VisionTask, second_moment, settings
+from acprop.tasks.feed import MemoryFeed
+from acprop.tasks.learner import second_moment
+from acprop.tasks.vision import VisionSettings, VisionTask
 
 from ..bench.wide import ROUNDED, begin_wide
 
@@ -72,8 +74,8 @@ class Spy:
     def __getattr__(self, name):
         return getattr(self.feed, name)
 
-    def training(self, rows, draw, *, n, part):
-        x, y = self.feed.training(rows, draw, n=n, part=part)
+    def training(self, rows, draw, *, part):
+        x, y = self.feed.training(rows, draw, part=part)
         self.rows += rows.tolist()
         self.draws.append(draw and draw.initial_seed())
         self.x.append(x)
@@ -157,8 +159,9 @@ def test_only_images_of_the_training_part_are_trained_on(task):
     session = begin(task(augment=False))
     images = session.feed.images
     seen = contents(torch.cat(Spy(session, 10).x))
-    assert seen == contents(normalised(images.train_x, images))
-    assert not seen & contents(normalised(images.test_x, images))
+    how = images.mean, images.std
+    assert seen == contents(normalised(images.train_x, *how))
+    assert not seen & contents(normalised(images.test_x, *how))
 
 
 def test_what_is_judged_has_no_part_in_training(task):
@@ -166,7 +169,7 @@ def test_what_is_judged_has_no_part_in_training(task):
     other = copy.copy(task())
     images = other.feed.images
     blank = {"val_x": images.val_x * 0, "test_x": images.test_x * 0}
-    other.feed = Memory(replace(images, **blank))
+    other.feed = MemoryFeed(replace(images, **blank))
     sessions = [begin(task()), begin(other)]
     seen = []
     for session in sessions:
@@ -247,8 +250,6 @@ def test_an_optimizer_without_a_second_moment_has_none(task):
 NETS = {
     "mlp": {},
     "with BatchNorm": WITH_BATCH_NORM | {"channels_last": True},
-    # whose masks come from the global stream
-    "with dropout": {"net": "vgg11", "stem": "imagenet", "size": 32, "width": 0.0625},
 }
 
 
@@ -349,7 +350,7 @@ def test_what_cannot_be_differentiated_twice_is_not_compiled(task):
 def test_an_unknown_setting_is_refused():
     message = r"^a vision task's setting must be one of dataset, .* mean batch\?$"
     with pytest.raises(ValueError, match=message):
-        settings({"dataset": "mnist", "net": "mlp", "bach": 3})
+        read_settings("vision", {"dataset": "mnist", "net": "mlp", "bach": 3})
 
 
 @pytest.mark.parametrize(
@@ -362,4 +363,4 @@ def test_an_unknown_setting_is_refused():
 )
 def test_a_setting_of_another_kind_is_refused(changes, message):
     with pytest.raises(TypeError, match=f"^{message}$"):
-        settings({"dataset": "mnist", "net": "mlp", **changes})
+        read_settings("vision", {"dataset": "mnist", "net": "mlp", **changes})

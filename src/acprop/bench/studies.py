@@ -18,7 +18,7 @@ from acprop.bench.documents import Mistake, Strict, load
 from acprop.bench.optimizers import find, resolved
 from acprop.bench.spaces import FOLDER as SPACES
 from acprop.bench.spec import RunSpec
-from acprop.bench.tasks import TASKS, check_settings
+from acprop.bench.tasks import TASKS, read_settings
 from acprop.plain import Plain, canonical
 from acprop.records import StudyRecord
 
@@ -260,7 +260,7 @@ def _in_the_task(study: Study) -> Iterator[Mistake]:
             }
             try:
                 canonical([merged, scale.schedule])  # neither NaN nor a date
-                check_settings(study.task, merged)
+                read_settings(study.task, merged)
             except checks.UnknownNameError as error:
                 place = next(p for p, plain in tables if error.name in plain)
                 yield Mistake((*place, "task_settings", error.name), str(error))

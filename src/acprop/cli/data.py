@@ -1,7 +1,6 @@
 """`acprop data …`: the data sets, where they are and whether they are whole."""
 
 import json as json_module
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,49 +67,6 @@ def fetch(
     typer.echo(
         f"{name} is in {place}, verified, from {source['route']} {source['origin']}"
     )
-
-
-@app.command("show")
-def show_set(
-    name: Annotated[str, typer.Argument(help="a set that was fetched")],
-    n: Annotated[int, typer.Option("--n", help="so many examples")] = 5,
-    json: Json = False,
-) -> None:
-    """What is in a set: counts, shapes, a few examples, and where it came from."""
-    found = data.summarise(name, n=n)
-    if json:
-        typer.echo(json_module.dumps(found, ensure_ascii=False))
-        return
-    for line in _lines(found):
-        typer.echo(line)
-
-
-def _lines(found: dict[str, Any]) -> Iterator[str]:
-    """A summary for people; what only programs need is left out."""
-    yield f"{found['name']}: {found['title']}"
-    for part, count in found.get("n_pairs", {}).items():
-        lengths = ", ".join(
-            f"{language} {length:.1f} {found['units'][language]}"
-            for language, length in found["mean_length"][part].items()
-        )
-        yield f"{part}: {count} pairs, mean length {lengths}"
-    for part, count in found.get("n_images", {}).items():
-        shape = "×".join(map(str, found["shape"]))
-        yield f"{part}: {count} images of {shape} in {found['n_classes']} classes"
-    if found["form"] == "folders":
-        yield f"train: {found['n_train']} images in {found['n_classes']} classes"
-        yield f"val: {found['n_val']} images"
-    if found["form"] == "text":
-        yield from (f"{part}: {n} bytes" for part, n in found["n_bytes"].items())
-    if found["form"] == "weights":
-        yield f"{', '.join(found['files'])}: {found['n_bytes']} bytes"
-    for example in found.get("examples", ()):
-        sides = [repr(example)] if isinstance(example, str) else example
-        yield "  " + "\n    → ".join(sides)
-    source = found["source"]
-    yield f"from {source['route']} {source['origin']}, fetched {source['time']}"
-    for archive in source.get("archives", ()):
-        yield f"  {archive['file']} sha256 {archive['sha256']}"
 
 
 @app.command()

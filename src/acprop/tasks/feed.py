@@ -1,40 +1,61 @@
 """What a vision task is fed with: images in memory, or pictures in folders."""
 
 import os
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, Literal
 
+import torch
 from torch import Generator, Tensor
 
-from acprop.tasks.data import describe
-from acprop.tasks.data.augment import augmented, normalised
-from acprop.tasks.data.images import Folders, Images, load, load_folders
-from acprop.tasks.data.pictures import draw_boxes
+from acprop.tasks.data import describe, source_of
+from acprop.tasks.data.augment import crop_and_flip, draw_crops, normalised
+from acprop.tasks.data.images import Images, load
+from acprop.tasks.data.pictures import ImageFolder, draw_boxes
 from acprop.tasks.data.sampling import split, split_rows
 
+Part = Literal["train", "val", "test"]
+PARTS: tuple[Part, ...] = ("train", "val", "test")
 
-class Feed(Protocol):
+
+class Feed(ABC):
     """Rows in, normalised images and labels out.
 
-    shape: channels, height, width. n_evaluation: how many images "val" and "test" have.
+    shape: channels, height, width. labels: of each part.
     """
 
-    @property
-    def shape(self) -> tuple[int, int, int]: ...
-    @property
-    def n_classes(self) -> int: ...
-    @property
-    def n_train(self) -> int: ...
-    @property
-    def n_evaluation(self) -> dict[str, int]: ...
-    @property
-    def source(self) -> dict[str, Any]: ...
-    def training(
-        self, rows: Tensor, draw: Generator | None, *, n: int, part: slice
-    ) -> tuple[Tensor, Tensor]:
-        """The rows `part` of a global batch of n, augmented if there is a `draw`."""
-        ...
+    shape: tuple[int, int, int]
+    n_classes: int
+    labels: dict[Part, Tensor]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    source: dict[str, Any]
 
-    def evaluation_rows(self, name: str, rows: slice) -> tuple[Tensor, Tensor]: ...
+    @abstractmethod
+    def pixels(self, part: Part, rows: Tensor, luck: Any) -> Tensor:
+        """Bytes of these rows, augmented if there is `luck`."""
+
+    @abstractmethod
+    def draw(self, n: int, generator: Generator) -> Any:
+        """The luck of n images."""
+
+    def training(
+        self, rows: Tensor, draw: Generator | None, *, part: slice
+    ) -> tuple[Tensor, Tensor]:
+        """The rows `part` of a global batch, augmented if there is a `draw`.
+
+        It is drawn for the whole batch, so that a rank sees the numbers of its slice.
+        """
+        luck = None if draw is None else self.draw(len(rows), draw).take(part)
+        return self._read("train", rows[part], luck)
+
+    def evaluation_rows(self, part: Part, rows: slice) -> tuple[Tensor, Tensor]:
+        """Some of the images for validation or for the test."""
+        return self._read(part, torch.arange(len(self.labels[part]))[rows], None)
+
+    def _read(self, part: Part, rows: Tensor, luck: Any) -> tuple[Tensor, Tensor]:
+        x = normalised(self.pixels(part, rows, luck), self.mean, self.std)
+        return x, self.labels[part][rows]
 
 
 def feed(
@@ -42,12 +63,11 @@ def feed(
 ) -> Feed:
     """Open a fetched dataset. size: side of the images, for pictures in folders."""
     if describe(name).form == "folders":
-        return Pictures(load_folders(name), n_train, n_validation, n_test, size)
-    images = split(load(name), n_validation, n_train=n_train, n_test=n_test)
-    return Memory(images)
+        return PictureFeed(name, n_train, n_validation, n_test, size)
+    return MemoryFeed(split(load(name), n_validation, n_train=n_train, n_test=n_test))
 
 
-class Memory:
+class MemoryFeed(Feed):
     """A dataset that fits into memory, as bytes."""
 
     def __init__(self, images: Images) -> None:
@@ -55,61 +75,54 @@ class Memory:
         _, channels, height, width = images.train_x.shape
         self.shape = (channels, height, width)
         self.n_classes, self.source = images.n_classes, images.source
-        self.n_train = len(images.train_y)
-        self.n_evaluation = {"val": len(images.val_y), "test": len(images.test_y)}
+        self.mean, self.std = images.mean, images.std
+        self.x = {"train": images.train_x, "val": images.val_x, "test": images.test_x}
+        self.labels = {
+            "train": images.train_y,
+            "val": images.val_y,
+            "test": images.test_y,
+        }
 
-    def training(
-        self, rows: Tensor, draw: Generator | None, *, n: int, part: slice
-    ) -> tuple[Tensor, Tensor]:
-        here = rows[part]
-        # index_select copies whole images; x[here] would go byte by byte
-        x = self.images.train_x.index_select(0, here)
-        if draw is not None:
-            x = augmented(x, draw, n=n, part=part)
-        return normalised(x, self.images), self.images.train_y[here]
+    def draw(self, n: int, generator: Generator) -> Any:
+        return draw_crops(n, generator=generator)
 
-    def evaluation_rows(self, name: str, rows: slice) -> tuple[Tensor, Tensor]:
-        x, y = (
-            (self.images.val_x, self.images.val_y)
-            if name == "val"
-            else (self.images.test_x, self.images.test_y)
-        )
-        return normalised(x[rows], self.images), y[rows]
+    def pixels(self, part: Part, rows: Tensor, luck: Any) -> Tensor:
+        # index_select copies whole images; x[rows] would go byte by byte
+        x = self.x[part].index_select(0, rows)
+        return x if luck is None else crop_and_flip(x, luck)
 
 
-class Pictures:
+class PictureFeed(Feed):
     """ImageNet: decoded when needed, by as many threads as there are cores."""
 
     def __init__(
         self,
-        folders: Folders,
+        name: str,
         n_train: int | None,
         n_validation: int,
         n_test: int | None,
         size: int,
     ) -> None:
-        self.folders, self.size = folders, size
-        self.shape = (3, size, size)
-        self.n_classes, self.source = folders.n_classes, folders.source
-        labels = folders.train_y, folders.test_y
-        kept, held, tested = split_rows(labels, n_validation, n_train, n_test)
-        self.kept, self.n_train = kept, len(kept)
-        self.rows = {"val": held, "test": tested}
-        self.n_evaluation = {name: len(rows) for name, rows in self.rows.items()}
-        self.n_threads = os.cpu_count() or 1
+        data, self.source = describe(name), source_of(name)
+        self.mean, self.std = data.mean, data.std
+        train, test = (
+            ImageFolder(Path(self.source["origin"], part)) for part in ("train", "val")
+        )
+        self.n_classes, self.shape = len(train.classes), (3, size, size)
+        rows = split_rows((train.labels, test.labels), n_validation, n_train, n_test)
+        self.rows: dict[Part, Tensor] = dict(zip(PARTS, rows, strict=True))
+        self.folders: dict[Part, ImageFolder] = dict(
+            zip(PARTS, (train, train, test), strict=True)
+        )
+        self.labels = {p: self.folders[p].labels[self.rows[p]] for p in PARTS}
 
-    def training(
-        self, rows: Tensor, draw: Generator | None, *, n: int, part: slice
-    ) -> tuple[Tensor, Tensor]:
-        here = self.kept[rows[part]]
-        boxes = None if draw is None else draw_boxes(n, generator=draw).take(part)
-        return self._read("train", here, boxes)
+    def draw(self, n: int, generator: Generator) -> Any:
+        return draw_boxes(n, generator=generator)
 
-    def evaluation_rows(self, name: str, rows: slice) -> tuple[Tensor, Tensor]:
-        where = "train" if name == "val" else "test"
-        return self._read(where, self.rows[name][rows], None)
-
-    def _read(self, where: str, rows: Tensor, boxes: Any) -> tuple[Tensor, Tensor]:
-        folder = self.folders.train if where == "train" else self.folders.test
-        x = folder.read(rows, size=self.size, boxes=boxes, n_threads=self.n_threads)
-        return normalised(x, self.folders), folder.labels[rows]
+    def pixels(self, part: Part, rows: Tensor, luck: Any) -> Tensor:
+        return self.folders[part].read(
+            self.rows[part][rows],
+            size=self.shape[1],
+            boxes=luck,
+            n_threads=os.cpu_count() or 1,
+        )

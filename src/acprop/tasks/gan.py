@@ -11,28 +11,17 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from acprop import checks, ranks
 from acprop.checks import UserError
-from acprop.tasks.adversaries import (
-    LOSSES,
-    Kind,
-    Player,
-    Sizes,
-    averaged,
-    networks,
-    relativistic_losses,
-)
+from acprop.tasks.adversaries import LOSSES, Kind, networks, relativistic_losses
 from acprop.tasks.data.images import Images, load
 from acprop.tasks.data.sampling import split
-from acprop.tasks.features import (
-    FeatureName,
-    features,
-    metric_of,
-    real_gaussian,
-)
+from acprop.tasks.features import FeatureName, features, metric_of, real_gaussian
 from acprop.tasks.frechet import distance, fit
-from acprop.tasks.settings import check_types, read
+from acprop.tasks.learner import Trained
+from acprop.tasks.settings import check_types
 from acprop.tasks.task import Metrics, OptimizerFactory, derive_seed, random_stream
 
 SAMPLING_BATCH = 100
@@ -86,11 +75,6 @@ class GanSettings:
         return self.width, self.width if other is None else other
 
 
-def settings(plain: dict[str, Any]) -> GanSettings:
-    """Read settings from plain values; an unknown one is refused."""
-    return read(GanSettings, "gan", plain)
-
-
 class GanTask:
     """Train a generator to make images that a discriminator takes for real."""
 
@@ -103,12 +87,8 @@ class GanTask:
             "val": real_gaussian(self.features, self.images.val_x),
             "test": real_gaussian(self.features, self.images.test_x),
         }
-
-    @property
-    def source(self) -> dict[str, Any]:
-        """Where the bytes came from, and what the features are."""
         identity = self.features.identity
-        return {self.settings.dataset: self.images.source, "features": identity}
+        self.source = {settings.dataset: self.images.source, "features": identity}
 
     def begin(self, seed: int, optimizer: OptimizerFactory) -> "GanSession":
         """Same seed: same weights, images and latents for every optimizer."""
@@ -138,14 +118,22 @@ class GanSession:
         _check(optimizer)
         self.task, self.settings, self.seed = task, task.settings, seed
         self.images, self.device = task.images, task.device
-        self.losses = LOSSES[self.settings.kind]
         s = self.settings
-        sizes = Sizes(s.latent, self.images.n_classes, s.widths)
-        generator, discriminator = networks(s.kind, sizes, seed)
-        self.generator = Player(generator.to(self.device), optimizer)
-        self.discriminator = Player(discriminator.to(self.device), optimizer)
-        self.average = averaged(generator, self.settings.average)
-        self.steps_per_epoch = self.settings.steps_per_epoch
+        self.losses, self.steps_per_epoch = LOSSES[s.kind], s.steps_per_epoch
+        made = networks(
+            s.kind,
+            latent=s.latent,
+            n_classes=self.images.n_classes,
+            widths=s.widths,
+            seed=seed,
+        )
+        self.generator, self.discriminator = (
+            Trained(net.to(self.device).train(), optimizer) for net in made
+        )
+        self.average = None
+        if s.average is not None:  # weights trail behind; other numbers do not
+            trail: Any = get_ema_multi_avg_fn(s.average)  # pyright: ignore
+            self.average = AveragedModel(made[0], multi_avg_fn=trail)
         self.n_steps = 0
         # Losses of generator and discriminator, and their steps.
         self.sums = torch.zeros(4, dtype=torch.float64)
@@ -172,8 +160,7 @@ class GanSession:
         with torch.no_grad():
             fake = self.generator.net(z, wanted)
         loss, _ = self.losses(player.net(real, labels), player.net(fake, wanted))
-        player.descend(loss)
-        return float(loss.detach())
+        return _descend(player, loss)
 
     def _generator_step(self, i: int) -> float:
         discriminator = self.discriminator.net
@@ -184,11 +171,11 @@ class GanSession:
         _, loss = self.losses(
             discriminator(real, labels) if is_relative else fake, fake
         )
-        self.generator.descend(loss)
+        found = _descend(self.generator, loss)
         discriminator.requires_grad_(True)
         if self.average is not None:
             self.average.update_parameters(self.generator.net)
-        return float(loss.detach())
+        return found
 
     def batch(self, step: int, i: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Real images, half of them mirrored, with labels; latents and classes."""
@@ -233,9 +220,9 @@ class GanSession:
     def distances(self) -> Metrics:
         """How far the samples of now are from real images."""
         made = fit(self.task.features(self.samples(self.settings.n_samples)))
-        metric = metric_of(self.settings.features)
-        real = self.task.real.items()
-        return {f"{part}_{metric}": distance(known, made) for part, known in real}
+        name = metric_of(self.settings.features)
+        real = self.task.real
+        return {f"{part}_{name}": distance(real[part], made) for part in real}
 
     def artifacts(self) -> dict[str, bytes]:
         """The same samples at every evaluation, as a picture."""
@@ -276,6 +263,13 @@ def _check(optimizer: OptimizerFactory) -> None:
             "optimizer must not differentiate its gradients in a gan task, got one "
             "that does; choose another than adahessian"
         )
+
+
+def _descend(player: Trained, loss: Tensor) -> float:
+    player.optimizer.zero_grad(set_to_none=True)
+    loss.backward()  # pyright: ignore
+    player.optimizer.step()
+    return float(loss.detach())
 
 
 def _png(pixels: Tensor) -> bytes:

@@ -43,13 +43,8 @@ class Replay:
 
     def add(self, before: Tensor, action: Tensor, moved: Moved) -> None:
         """One move of each copy."""
-        news = Moves(
-            before,
-            action,
-            torch.as_tensor(moved.reward),
-            torch.as_tensor(moved.is_final),
-            torch.as_tensor(moved.seen),
-        )
+        after = (moved.reward, moved.is_final, moved.seen)
+        news = (before, action, *map(torch.as_tensor, after))
         at = (self.n_added + torch.arange(len(action))) % self.capacity
         for column, new in zip(self.rows, news, strict=True):
             column[at] = new

@@ -10,7 +10,7 @@ from acprop.checks import UserTypeError
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class StepSettings:
     """The settings that tasks with one network have for their steps.
 

@@ -29,8 +29,8 @@ def words(monkeypatch, cache):
         for part, pairs in PARTS.items()
     ]
     about = {"route": "folder", "origin": "here"}
-    with staging_folder(data) as work:
-        return install(data, contents, work, about=lambda: about)
+    with staging_folder(data, cache, print) as work:
+        return install(data, contents, work, about)
 
 
 @pytest.mark.usefixtures("words")
@@ -64,7 +64,7 @@ def test_a_set_that_is_no_corpus_is_refused():
 
 
 def test_a_corpus_is_no_set_of_images():
-    with pytest.raises(ValueError, match="got 'nmt-de-en'; use load_corpus"):
+    with pytest.raises(ValueError, match="must be a set of images in memory, got"):
         load("nmt-de-en")
 
 

@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from acprop.tasks.data import DataError, fetch, sets
-from acprop.tasks.data.dataset import File
 from acprop.tasks.data.images import load, moments
-from acprop.tasks.data.sets import describe
+from acprop.tasks.data.sets import File, describe
 
 from .tiny import BYTES, IMAGES, LABELS, OFFICIAL, sha256
 
@@ -108,7 +107,7 @@ def test_a_set_that_was_cut_is_not_loaded(cache, tmp_path):
     fetch("tiny", folder=tmp_path)
     path = cache / "tiny" / "test_batch.bin"
     path.write_bytes(BYTES["test_batch.bin"][:-3073])
-    with pytest.raises(DataError, match="tiny must be whole"):
+    with pytest.raises(DataError, match=r"test_batch.bin must have 15365 bytes"):
         load("tiny")
 
 
@@ -118,7 +117,7 @@ def test_a_set_that_is_not_there_is_not_loaded():
 
 
 def test_imagenet_does_not_fit_in_memory():
-    with pytest.raises(ValueError, match="got 'imagenet'; use load_folders"):
+    with pytest.raises(ValueError, match="a set of images in memory, got 'imagenet'"):
         load("imagenet")
 
 

@@ -9,7 +9,6 @@ from PIL import Image
 
 from acprop.tasks.data import DataError, fetch, is_present, source_of, verify
 from acprop.tasks.data.folders import listing
-from acprop.tasks.data.images import load_folders
 from acprop.tasks.data.pictures import (
     Boxes,
     ImageFolder,
@@ -17,6 +16,7 @@ from acprop.tasks.data.pictures import (
     middle,
     random_box,
 )
+from acprop.tasks.feed import feed
 
 CLASSES = ("n01440764", "n01443537")
 
@@ -48,13 +48,12 @@ def test_a_folder_is_remembered_not_copied(imagenet, cache):
 
 def test_labels_are_the_classes_in_the_order_of_their_names(imagenet):
     fetch("imagenet", folder=imagenet)
-    folders = load_folders()
-    assert folders.train.classes == CLASSES
-    assert folders.train_y.tolist() == [0, 0, 1, 1]
-    assert folders.test_y.tolist() == [0, 1]
-    assert len(folders.train) == 4
-    assert folders.n_classes == 2
-    x = folders.train.read(torch.tensor([0, 3]), size=32)
+    fed = feed("imagenet", n_train=None, n_validation=0, n_test=None, size=32)
+    assert fed.folders["train"].classes == CLASSES
+    assert fed.labels["train"].tolist() == [0, 0, 1, 1]
+    assert fed.labels["test"].tolist() == [0, 1]
+    assert fed.n_classes == 2
+    x = fed.pixels("train", torch.tensor([0, 3]), None)
     assert x.shape == (2, 3, 32, 32)
     assert x[:, :, 16, 16].argmax(1).tolist() == [0, 2]
 
@@ -110,11 +109,6 @@ def test_the_environment_may_give_it(imagenet, monkeypatch):
     monkeypatch.setenv("ACPROP_DATA_FROM", str(imagenet))
     fetch("imagenet")
     assert is_present("imagenet")
-
-
-def test_sets_in_memory_have_no_folders():
-    with pytest.raises(ValueError, match="got 'mnist'; use load"):
-        load_folders("mnist")
 
 
 @pytest.fixture

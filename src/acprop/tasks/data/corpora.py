@@ -15,8 +15,7 @@ from acprop import checks
 from acprop.tasks.data import store
 from acprop.tasks.data.bitext.catalogs import Pair
 from acprop.tasks.data.bitext.parts import PARTS
-from acprop.tasks.data.dataset import Bitext, DataError
-from acprop.tasks.data.sets import SETS
+from acprop.tasks.data.sets import SETS, DataError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,9 +48,8 @@ def corpus_names() -> tuple[str, ...]:
 def load_corpus(name: str, *, cache: Path | None = None) -> Corpus:
     """Read a fetched set into memory. Sizes are checked, bytes by ``verify``."""
     bitext = SETS[checks.one_of("name", name, corpus_names())].bitext
-    assert isinstance(bitext, Bitext)  # every set of pairs has one; test_sets
-    source = store.whole(name, cache)
-    folder = store.folder_of(name, cache)
+    assert bitext is not None  # every set of pairs has one; test_sets
+    folder, source = store.complete(name, cache)
     train, val, test = (_read(folder / f"{part}.tsv") for part in PARTS)
     return Corpus(name, bitext.languages, train, val, test, source)
 

@@ -16,12 +16,9 @@ from torch import Tensor
 
 from acprop.checks import UserError
 from acprop.tasks.data import store
-from acprop.tasks.data.dataset import DataError, Dataset
-from acprop.tasks.data.pictures import ImageFolder
-from acprop.tasks.data.sets import describe
+from acprop.tasks.data.sets import DataError, Dataset, describe
 
 Pair = tuple[Tensor, Tensor]
-_LOADERS = {"folders": "load_folders", "text": "load_text", "pairs": "load_corpus"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,41 +42,14 @@ class Images:
     source: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Folders:
-    """ImageNet: the same questions, but images are decoded when they are needed."""
-
-    name: str
-    train: ImageFolder
-    test: ImageFolder
-    n_classes: int
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    source: dict[str, Any]
-
-    @property
-    def train_y(self) -> Tensor:
-        return self.train.labels
-
-    @property
-    def test_y(self) -> Tensor:
-        return self.test.labels
-
-
 def load(name: str, *, cache: Path | None = None) -> Images:
     """Read a fetched set into memory. Sizes are checked, bytes by ``verify``."""
     data = describe(name)
     if data.form not in ("idx", "cifar10", "cifar100"):
-        remedy = _LOADERS.get(data.form)
-        raise UserError(
-            f"name must be a set of images, got {name!r}"
-            + (f"; use {remedy}" if remedy else "")
-        )
-    source = store.whole(name, cache)
-    (train_x, train_y), (test_x, test_y) = _read(data, store.folder_of(name, cache))
-    mean, std = data.mean, data.std
-    if mean is None or std is None:
-        mean, std = moments(train_x)
+        raise UserError(f"dataset must be a set of images in memory, got {name!r}")
+    folder, source = store.complete(name, cache)
+    (train_x, train_y), (test_x, test_y) = _read(data, folder)
+    mean, std = (data.mean, data.std) if data.mean else moments(train_x)
     return Images(
         name=name,
         train_x=train_x,
@@ -93,19 +63,6 @@ def load(name: str, *, cache: Path | None = None) -> Images:
         std=std,
         source=source,
     )
-
-
-def load_folders(name: str = "imagenet", *, cache: Path | None = None) -> Folders:
-    """List a set that stays in its folder of pictures."""
-    data = describe(name)
-    if data.form != "folders" or data.mean is None or data.std is None:
-        raise UserError(f"name must be a set of folders, got {name!r}; use load")
-    source = store.source_of(name, cache)
-    train, test = (
-        ImageFolder(Path(source["origin"], part)) for part in ("train", "val")
-    )
-    n_classes = len(train.classes)
-    return Folders(name, train, test, n_classes, data.mean, data.std, source)
 
 
 def moments(x: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:

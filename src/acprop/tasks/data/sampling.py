@@ -89,16 +89,3 @@ def hold_out(
         shuffled = rows[torch.randperm(len(rows), generator=generator)]
         is_held[shuffled[:n_of_class]] = True
     return (~is_held).nonzero().flatten(), is_held.nonzero().flatten()
-
-
-def share(batch_size: int, rank: int, n_ranks: int) -> slice:
-    """The rows of a global batch that belong to a rank."""
-    if n_ranks < 1 or batch_size % n_ranks:
-        raise UserError(
-            f"batch_size must be a multiple of the number of ranks, got {batch_size} "
-            f"for {n_ranks}"
-        )
-    if not 0 <= rank < n_ranks:
-        raise UserError(f"rank must be in [0, {n_ranks}), got {rank}")
-    size = batch_size // n_ranks
-    return slice(rank * size, (rank + 1) * size)

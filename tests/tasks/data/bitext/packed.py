@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from acprop.tasks.data.dataset import Bitext, Dataset, File
+from acprop.tasks.data.sets import Bitext, Dataset, File
 
 HEADER = "Content-Type: text/plain; charset={}\n"
 

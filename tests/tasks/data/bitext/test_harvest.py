@@ -4,7 +4,7 @@ import pytest
 
 from acprop.tasks.data import DataError
 from acprop.tasks.data.bitext.harvest import harvest
-from acprop.tasks.data.dataset import Bitext
+from acprop.tasks.data.sets import Bitext
 
 from .packed import DE, catalog, deb, german, mo
 

@@ -7,46 +7,43 @@ bytes and their order alone.
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+from acprop.progress import Bar
+from acprop.tasks.data.archives import Named, members
 from acprop.tasks.data.bitext import parts
 from acprop.tasks.data.bitext.catalogs import Pair, read_catalog
 from acprop.tasks.data.bitext.cleaning import sentences
-from acprop.tasks.data.convert import Named, members
-from acprop.tasks.data.dataset import Bitext, DataError, Dataset
-from acprop.tasks.data.progress import DownloadBar
-from acprop.tasks.data.routes import Origin, download, need, version_of
+from acprop.tasks.data.routes import download, need, note_archive
+from acprop.tasks.data.sets import Bitext, DataError, Dataset
 
 
 def from_apt(
-    data: Dataset, work: Path, bar: DownloadBar, origin: Origin
+    data: Dataset, work: Path, bar: Bar, about: dict[str, Any]
 ) -> Iterator[Named]:
     """Download all, then read them. One that cannot be had ends it, and is named."""
-    bar.begin(f"{data.name}: {len(data.packages)} packages")
+    bar.show(f"{data.name}: {len(data.packages)} packages")
+    need("dpkg-deb")
     download("apt", data.packages, work)
-    yield from from_folder(work, data, work, bar, origin)
+    yield from from_folder(work, data, work, bar, about)
 
 
 def from_folder(
-    folder: Path, data: Dataset, _: Path, bar: DownloadBar, origin: Origin
+    folder: Path, data: Dataset, _: Path, bar: Bar, about: dict[str, Any]
 ) -> Iterator[Named]:
     """The packages in this folder."""
     need("dpkg-deb")
-    places = [place for name in (data.name, ".") if (place := folder / name).is_dir()]
     found: list[Path] = []
-    missing: list[str] = []
     for package in data.packages:
-        debs = [p for at in places for p in sorted(at.glob(f"{package}_*.deb"))]
-        found.extend(debs[-1:])
-        missing.extend([] if debs else [f"{package}_*.deb"])
-    if missing:
-        few = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
-        raise DataError(
-            f"it must hold {len(data.packages)} packages, got {len(found)}; "
-            f"{few} cannot be found"
-        )
-    for package, path in zip(data.packages, found, strict=True):
-        origin.add_archive(path, package=package, version=version_of(path))
-    bar.begin(f"{data.name}: reading {len(found)} packages")
+        name = f"{package}_*.deb"
+        debs = [p for at in (folder / data.name, folder) for p in sorted(at.glob(name))]
+        if not debs:
+            raise DataError(f"{name} must be there, got nothing")
+        found.append(debs[-1])
+        # name_version_architecture.deb, where %3a stands for a colon
+        version = debs[-1].name.split("_")[1].replace("%3a", ":")
+        note_archive(about, data, debs[-1], package=package, version=version)
+    bar.show(f"{data.name}: reading {len(found)} packages")
     assert data.bitext is not None
     yield from harvest(found, data.bitext)
 
