@@ -1,9 +1,8 @@
 """How long does the explorer take for a change, at 10⁴ steps, in a real browser?
 
 One setting after another is changed forty times in Chromium, five optimizers shown.
-"work" is what the page computes, draws and lays out; "painted" adds the waiting for the
-next frame and its painting. "CPU" counts only the time the page's thread had a core,
-drawing and layout included, on the average of all changes. β1 is the dearest, since all
+"work" is what the page computes, draws and lays out. "CPU" counts only the time the
+page's thread had a core, on the average of all changes. β1 is the dearest, since all
 borders are computed anew.
 Writes results/perf/explorer.json. `--rounds 10` shortens it.
 """
@@ -27,12 +26,11 @@ TURN = """
 const [id, values, done] = arguments;
 const field = document.getElementById(id);
 performance.clearMeasures();
-const measured = (name) =>
-  performance.getEntriesByName(name).map((entry) => entry.duration);
+const measured = () =>
+  performance.getEntriesByName("explorer-change").map((entry) => entry.duration);
 const next = () => {
   if (values.length === 0) {
-    const both = () => ["explorer-change", "explorer-painted"].map(measured);
-    setTimeout(() => done(both()), 300);
+    setTimeout(() => done(measured()), 300);
     return;
   }
   field.value = values.shift();
@@ -74,15 +72,12 @@ def main() -> None:
 def measure(driver, name: str, values: list[float]) -> dict[str, dict[str, float]]:
     """Median and quartiles of what one knob costs."""
     before = cpu_seconds(driver)
-    samples = driver.execute_async_script(TURN, name, values)
-    cpu = 1e3 * (cpu_seconds(driver) - before) / len(samples[0])
-    print(f"  {name:6}{'CPU':9}{cpu:7.1f} ms")
-    found = {"CPU": {"mean": cpu}}
-    for what, times in zip(("work", "painted"), samples, strict=True):
-        low, middle, high = statistics.quantiles(times, n=4)
-        found[what] = {"median": middle, "low": low, "high": high}
-        print(f"  {name:6}{what:9}{middle:7.1f} ms ({low:.1f}–{high:.1f})")
-    return found
+    times = driver.execute_async_script(TURN, name, values)
+    cpu = 1e3 * (cpu_seconds(driver) - before) / len(times)
+    low, middle, high = statistics.quantiles(times, n=4)
+    print(f"  {name:6}CPU {cpu:7.1f} ms, work {middle:.1f} ms ({low:.1f}–{high:.1f})")
+    work = {"median": middle, "low": low, "high": high}
+    return {"CPU": {"mean": cpu}, "work": work}
 
 
 def cpu_seconds(driver) -> float:

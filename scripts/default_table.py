@@ -24,7 +24,8 @@ from acprop.lab.guard.ablation import STEPS
 from acprop.metrics import metric_of
 from acprop.records import RunRecord, StudyRecord, read
 from acprop.report.comparisons import Comparison, compare_all, compare_pairs
-from acprop.report.statistics import Arm, arms_of, best, over_seeds, unclean
+from acprop.report.selection import best
+from acprop.report.statistics import Arm, arms_of, over_seeds, unclean
 from acprop.report.studies import gather
 from acprop.report.style import display
 from acprop.report.tables import TextTable, markdown, study_table
@@ -285,7 +286,8 @@ def tuned() -> str:
     (study,) = [record for record in records if isinstance(record, StudyRecord)]
     found = gather(study, [r for r in records if isinstance(r, RunRecord)])
     made = study_table(found)
-    kept = [i for i, c in enumerate(made.columns) if not c.startswith(("train", "val"))]
+    beside = ("train", "val", "steps")
+    kept = [i for i, c in enumerate(made.columns) if not c.startswith(beside)]
     notes = [note for note in (unclean(found.trials), unclean(found.runs)) if note]
     mark = {"trials": "trials †" if unclean(found.trials) else "trials"}
     head = [mark.get(made.columns[i], made.columns[i]) for i in kept]

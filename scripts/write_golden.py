@@ -241,7 +241,7 @@ def follow(case: Case, table: Table) -> Case:
     method, convention = Rule(**case["rule"]), rule.convention(case["convention"])
     settings = case["settings"]
     lr, (beta1, beta2) = settings["lr"], settings["betas"]
-    h = reference.Hyper(
+    h = reference.Settings(
         beta1,
         beta2,
         settings["eps"],

@@ -20,7 +20,7 @@ from acprop.lab.drift import drift
 from acprop.lab.methods import METHODS
 from acprop.lab.nonconvex import Noise, problem
 from acprop.lab.problems import dense
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 from acprop.rule import ACPROP, ACPROP_BEFORE, ADABELIEF, ADAM, PAPER, Rule
 
 PAGE = (Path(__file__).parents[1] / "docs/maths.md").read_text("utf-8")
@@ -194,7 +194,7 @@ def _():
         state, M, u, d = State(t=1, s=np.ones(3)), [], [], []
         for g in gs:
             u.append(g / np.sqrt(state.s + 1e-6))
-            state, now = step(rule, PAPER, state, g, Hyper(b1, 0.9, 1e-6))
+            state, now = step(rule, PAPER, state, g, Settings(b1, 0.9, 1e-6))
             M.append(state.M)
             d.append(now)
         age = bounds.mean_age(b1, nesterov=rule.nesterov)

@@ -10,11 +10,8 @@ from scipy import stats
 
 from acprop.bench.spaces import read_spaces
 from acprop.intervals import FEWEST, expanded_share, interval
-from acprop.report.comparisons import holm, probability_of_improvement
-from acprop.report.profiles import scores
-from acprop.report.statistics import arms_of, summarize
-
-from .report.made_runs import seeds
+from acprop.report.comparisons import holm
+from acprop.report.statistics import summarize
 
 ROOT = Path(__file__).parents[1]
 PROTOCOL = (ROOT / "docs/protocol.md").read_text("utf-8")
@@ -31,11 +28,6 @@ def formula(name, latex):
         return evaluate
 
     return register
-
-
-def arm(optimizer, values):
-    (made,) = arms_of(seeds(optimizer, values))
-    return made
 
 
 @formula("point", r"a\,(b/a)^u")
@@ -97,23 +89,6 @@ def holms():
         for i in range(1, m + 1)
     ]
     return by_hand, holm(p)
-
-
-@formula(
-    "improvement", r"\tfrac1{n_xn_y}\sum_{i,j}\left([x_i>y_j]+\tfrac12[x_i=y_j]\right)"
-)
-def improvement():
-    x, y = [0.5, 0.7, 0.6], [0.6, 0.4]
-    by_hand = sum((a > b) + 0.5 * (a == b) for a in x for b in y) / 6
-    made = probability_of_improvement(arm("sgd", x), arm("adam", y), "val_accuracy")
-    return [by_hand], [made]
-
-
-@formula("score", r"(y-\text{worst})/(\text{best}-\text{worst})")
-def score():
-    low, high = [0.4, 0.6], [0.7, 0.9]
-    found = scores({"a": arm("sgd", low), "b": arm("adam", high)}, "val_accuracy")
-    return [(y - 0.5) / 0.3 for y in (*low, *high)], [*found["a"], *found["b"]]
 
 
 def printed():

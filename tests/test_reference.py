@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acprop import rule
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 from acprop.rule import Convention, Rule
 
 ROOT = Path(__file__).parents[1]
@@ -69,7 +69,7 @@ def run(
     method: Rule,
     convention: Convention,
     gs: np.ndarray,
-    h: Hyper = Hyper(),  # noqa: B008
+    h: Settings = Settings(),  # noqa: B008
 ) -> tuple[State, np.ndarray]:
     """Return the last state and every direction."""
     state, ds = State(), []
@@ -102,7 +102,7 @@ def test_algorithm_2_as_printed_is_the_paper_convention():
         m = beta1 * m + (1 - beta1) * g
         ds.append(g / np.sqrt(s + eps))
         s = beta2 * s + (1 - beta2) * (g - m) ** 2
-    state, ours = run(rule.ACPROP_PAPER, rule.PAPER, gs, Hyper(beta1, beta2))
+    state, ours = run(rule.ACPROP_PAPER, rule.PAPER, gs, Settings(beta1, beta2))
     np.testing.assert_array_equal(ours, ds)
     np.testing.assert_array_equal((state.m, state.s), (m, s))
 
@@ -118,7 +118,7 @@ def test_the_default_is_what_its_docstring_prints():
         M = beta1 * M + (1 - beta1) * u
         ds.append(beta1 * M + (1 - beta1) * u)
         s = beta2 * s + (1 - beta2) * (1 + beta1) / 2 * r**2
-    state, ours = run(rule.ACPROP, rule.GUARDED, gs, Hyper(beta1, beta2))
+    state, ours = run(rule.ACPROP, rule.GUARDED, gs, Settings(beta1, beta2))
     np.testing.assert_array_equal(ours, ds)
     np.testing.assert_array_equal((state.M, state.s), (M, s))
 
@@ -128,7 +128,7 @@ def test_the_authors_convention_walks_the_authors_trajectories(case):
     """The published code, rectification off: what the paper's curves were made with."""
     given = case["settings"]
     method = {"g": rule.ACPROP_PAPER, "m": rule.ACPROP_BEFORE}[given["numerator"]]
-    h = Hyper(*given["betas"], given["eps"], given["amsgrad"])
+    h = Settings(*given["betas"], given["eps"], given["amsgrad"])
     decoupled = given["weight_decay"] * given["decoupled"]
     l2 = given["weight_decay"] - decoupled
     power = {"constant": 0, "lr/sqrt(t)": 0.5}[given["lr_schedule"]]
@@ -159,7 +159,7 @@ def test_the_optax_convention_is_optax(b, eps):
     gs[:, 1] = 0
     gs[20:50, 2] = 0
     gs[:10, 3] = 0
-    _, ours = run(rule.ACPROP_PAPER, rule.OPTAX, gs, Hyper(*b, eps))
+    _, ours = run(rule.ACPROP_PAPER, rule.OPTAX, gs, Settings(*b, eps))
     theirs = follow_optax(gs, b, eps or rule.OPTAX.eps)
     np.testing.assert_allclose(ours, theirs, rtol=ROUNDING, atol=0)
 
@@ -182,31 +182,31 @@ def follow_torch(make, gs: np.ndarray) -> np.ndarray:
         (
             rule.ADAM,
             rule.TORCH,
-            Hyper(),
+            Settings(),
             lambda p, b: torch.optim.Adam(p, 1.0, b),
         ),
         (
             rule.ADAM,
             rule.TORCH,
-            Hyper(amsgrad=True, eps=1e-3),
+            Settings(amsgrad=True, eps=1e-3),
             lambda p, b: torch.optim.Adam(p, 1.0, b, eps=1e-3, amsgrad=True),
         ),
         (
             rule.RMSPROP,
             rule.TORCH_RMSPROP,
-            Hyper(),
+            Settings(),
             lambda p, b: torch.optim.RMSprop(p, 1.0, alpha=b[1]),
         ),
         (
             rule.ADABELIEF,
             rule.AUTHORS,
-            Hyper(),
+            Settings(),
             lambda p, b: pytorch_optimizer.AdaBelief(p, 1.0, b, rectify=False),
         ),
         (
             rule.ADABELIEF,
             rule.AUTHORS,
-            Hyper(eps=1e-3),
+            Settings(eps=1e-3),
             lambda p, b: pytorch_optimizer.AdaBelief(
                 p, 1.0, b, rectify=False, eps=1e-3
             ),
@@ -296,7 +296,7 @@ def test_given_the_past_an_asynchronous_step_is_linear_in_the_gradient(
     method, convention, gs, g1, beta1
 ):
     """Lemma 3.3 needs E[g_t/√s_{t-1}] = E[g_t]/√s_{t-1}; a bound that binds ends it."""
-    h = Hyper(beta1, eps=1e-3, clip=None)
+    h = Settings(beta1, eps=1e-3, clip=None)
     gs = np.vstack([gs[:1]] * method.delay + [gs])
     state, _ = run(method, convention, gs, h)
     assert is_affine(method, convention, state, *g1[:2], h)
@@ -305,7 +305,7 @@ def test_given_the_past_an_asynchronous_step_is_linear_in_the_gradient(
 def test_a_bound_that_binds_is_not_linear_in_the_gradient():
     state, _ = run(rule.ACPROP_PAPER, rule.GUARDED, np.array([[1.0], [0.5]]))
     g1, g2 = np.array([100.0]), np.array([-0.5])
-    assert not is_affine(rule.ACPROP_PAPER, rule.GUARDED, state, g1, g2, Hyper())
+    assert not is_affine(rule.ACPROP_PAPER, rule.GUARDED, state, g1, g2, Settings())
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS, ids=lambda c: c.name)
@@ -313,7 +313,7 @@ def test_a_bound_that_binds_is_not_linear_in_the_gradient():
 def test_a_synchronous_step_is_not_linear_in_the_gradient(method, convention):
     state, _ = run(method, convention, np.array([[1.0], [0.5]]))
     g1, g2 = np.array([1.0]), np.array([-0.5])
-    assert not is_affine(method, convention, state, g1, g2, Hyper())
+    assert not is_affine(method, convention, state, g1, g2, Settings())
 
 
 @given(gs=tables(), beta1=st.sampled_from([0.3, 0.5, 0.9, 0.99]), beta2=betas)
@@ -322,7 +322,7 @@ def test_a_residual_against_m_t_is_beta1_times_one_against_the_mean_before(
     gs, beta1, beta2
 ):
     """g_t - m_t = β1·(g_t - m_{t-1}), so s(m_t) = β1²·s(m_{t-1}) at every step."""
-    h = Hyper(beta1, beta2, eps=0.0)
+    h = Settings(beta1, beta2, eps=0.0)
     after, _ = run(rule.ACPROP_PAPER, rule.AUTHORS, gs, h)
     before, _ = run(rule.ACPROP_PAPER, rule.OPTAX, gs, h)
     np.testing.assert_allclose(
@@ -332,7 +332,7 @@ def test_a_residual_against_m_t_is_beta1_times_one_against_the_mean_before(
 
 def test_the_step_of_optax_is_beta1_times_that_of_the_authors_after_the_first():
     gs = np.random.default_rng(0).normal(size=(30, 4))
-    h = Hyper(0.7, 0.99, eps=0.0)
+    h = Settings(0.7, 0.99, eps=0.0)
     _, authors = run(rule.ACPROP_PAPER, rule.AUTHORS, gs, h)
     _, theirs = run(rule.ACPROP_PAPER, rule.OPTAX, gs, h)
     np.testing.assert_array_equal(theirs[0], authors[0])
@@ -361,7 +361,7 @@ def test_a_delay_of_n_divides_the_newest_n_by_all_that_came_before(
             r = gs[i] - m if center else gs[i]
             s = s + (1 - beta2) * beta2 ** (k - 1 - i) * r**2
         expected.append(numerator / np.sqrt(s + 1e-3))
-    h = Hyper(beta1, beta2, eps=1e-3)
+    h = Settings(beta1, beta2, eps=1e-3)
     _, ds = run(Rule(None, center, delay), rule.PAPER, gs, h)
     np.testing.assert_allclose(ds, expected, rtol=ROUNDING, atol=1e-14)
 
@@ -375,7 +375,7 @@ def test_with_a_corrected_amsgrad_no_step_size_ever_grows(
 ):
     """Reddi et al. 2018, (2): α/√v̂ must not increase; d for g = 1 is that factor."""
     # Without a clip: it would hide the probe behind a bound that grows.
-    h = Hyper(beta1, beta2, eps=1e-3, amsgrad=True, clip=None)
+    h = Settings(beta1, beta2, eps=1e-3, amsgrad=True, clip=None)
     state, factors = State(), []
     for g in gs:
         state, _ = step(method, convention, state, g, h)
@@ -388,7 +388,7 @@ def test_with_a_corrected_amsgrad_no_step_size_ever_grows(
 def test_with_a_raw_amsgrad_the_bias_correction_lets_step_sizes_grow(convention):
     """The largest s stays, what it is divided by grows: why ours is corrected."""
     gs = np.array([[1.0], [-1.0], [0.1], [0.1], [0.1], [0.1]])
-    h = Hyper(0.9, 0.9, amsgrad=True)
+    h = Settings(0.9, 0.9, amsgrad=True)
     _, ds = run(rule.ACPROP_PAPER, convention, gs, h)
     assert np.all(np.diff((ds / gs)[2:], axis=0) > 0)
 
@@ -420,7 +420,7 @@ def test_after_a_long_silence_only_the_bound_keeps_the_step_small(
     method, convention, eps, size
 ):
     """d for g = 1 after 1000 zeros: optax issue 1132, ACProp-Optimizer issue 2."""
-    _, ds = run(method, convention, ZEROS_THEN_ONE, Hyper(eps=eps))
+    _, ds = run(method, convention, ZEROS_THEN_ONE, Settings(eps=eps))
     np.testing.assert_allclose(ds[-1], size, rtol=0.01)
 
 
@@ -432,7 +432,7 @@ def test_the_first_guarded_step_is_the_sign_of_the_gradient(method, gs, eps, bet
 
     An average of normalised gradients starts at 0, and takes its share of it.
     """
-    _, ds = run(method, rule.GUARDED, gs[:1], Hyper(beta1, eps=eps))
+    _, ds = run(method, rule.GUARDED, gs[:1], Settings(beta1, eps=eps))
     share = 1 - beta1 ** (2 if method.nesterov else 1) if method.keeps_average else 1
     expected = share * np.sign(gs[0])
     rounding = ROUNDING * (method.average is not None)
@@ -452,7 +452,7 @@ def test_no_guarded_step_is_longer_than_the_fourth_root_of_its_number(
 ):
     """Whatever comes, a mean of bounded directions included."""
     gs = gs * 2.0 ** np.array(powers[: len(gs)])[:, None]
-    _, ds = run(method, rule.GUARDED, gs, Hyper(beta1, beta2))
+    _, ds = run(method, rule.GUARDED, gs, Settings(beta1, beta2))
     bounds = np.arange(1, len(gs) + 1)[:, None] ** 0.25
     assert np.all(np.abs(ds) <= bounds * (1 + ROUNDING))
 
@@ -470,7 +470,7 @@ def test_scaling_the_loss_changes_no_bit_of_a_guarded_step(
     method, gs, k, amsgrad, beta1, eps
 ):
     """For 1.5e-8 to 6.7e7; the default ε of 1e-30 is lost beside any gradient."""
-    h = Hyper(beta1, eps=eps, amsgrad=amsgrad)
+    h = Settings(beta1, eps=eps, amsgrad=amsgrad)
     _, ds = run(method, rule.GUARDED, gs, h)
     _, scaled = run(method, rule.GUARDED, gs * 2.0**k, h)
     np.testing.assert_array_equal(scaled, ds)
@@ -480,7 +480,7 @@ def test_scaling_the_loss_changes_no_bit_of_a_guarded_step(
 @few
 def test_other_scales_change_no_more_than_rounding_does(gs, k):
     """Where g - m is rounding, g over it is at the bound either way."""
-    h = Hyper(beta1=0.5)
+    h = Settings(beta1=0.5)
     _, ds = run(rule.ADASHIFT, rule.GUARDED, gs, h)
     _, scaled = run(rule.ADASHIFT, rule.GUARDED, gs * 10.0**k, h)
     np.testing.assert_allclose(scaled, ds, rtol=1e-7)
@@ -491,14 +491,14 @@ def test_other_scales_change_no_more_than_rounding_does(gs, k):
 def test_an_element_without_a_gradient_does_not_move(gs, method, eps):
     """0/0 = 0, with ε = 0 too."""
     gs[:, 1] = 0
-    _, ds = run(method, rule.GUARDED, gs, Hyper(eps=eps))
+    _, ds = run(method, rule.GUARDED, gs, Settings(eps=eps))
     np.testing.assert_array_equal(ds[:, 1], 0)
     assert np.all(np.isfinite(ds))
 
 
 def test_without_epsilon_and_bound_a_division_by_zero_is_infinite():
     """Who switches both off is told by the number, and 0/0 is 0 all the same."""
-    h = Hyper(eps=0.0, clip=None)
+    h = Settings(eps=0.0, clip=None)
     _, ds = run(rule.ACPROP_PAPER, rule.GUARDED, np.array([[2.0, 0.0, -1.0]]), h)
     np.testing.assert_array_equal(ds, [[inf, 0.0, -inf]])
 
@@ -506,7 +506,7 @@ def test_without_epsilon_and_bound_a_division_by_zero_is_infinite():
 def test_an_adamw_users_epsilon_means_what_it_does_there():
     """Outside the root of the corrected s: it matters where √s is of its size."""
     gs = np.random.default_rng(0).normal(size=(30, 3)) * 1e-8
-    h = Hyper(eps=1e-8, clip=None)
+    h = Settings(eps=1e-8, clip=None)
     _, ours = run(rule.ADAM, rule.GUARDED, gs, h)
     _, theirs = run(rule.ADAM, rule.TORCH, gs, h)
     np.testing.assert_array_equal(ours, theirs)
@@ -524,7 +524,7 @@ def test_a_spike_moves_by_the_bound_and_no_further():
 def test_a_nan_is_seen_in_the_step_and_not_clipped_away(gs):
     before, _ = run(rule.ACPROP_PAPER, rule.GUARDED, gs)
     _, d = step(
-        rule.ACPROP_PAPER, rule.GUARDED, before, np.array([np.nan, 1.0]), Hyper()
+        rule.ACPROP_PAPER, rule.GUARDED, before, np.array([np.nan, 1.0]), Settings()
     )
     assert np.isnan(d[0])
     assert np.isfinite(d[1])
@@ -541,7 +541,7 @@ def test_averaging_after_is_a_running_mean_of_the_directions(
     convention, nesterov, method, gs, beta1
 ):
     """M = β1·M + (1 - β1)·u from M = 0, ahead once more; m and s do not know it."""
-    h = Hyper(beta1, eps=1e-3)
+    h = Settings(beta1, eps=1e-3)
     state, us = run(method, convention, gs, h)
     averaging = replace(method, average="after", nesterov=nesterov)
     averaged, ds = run(averaging, convention, gs, h)
@@ -558,7 +558,7 @@ def test_averaging_after_is_a_running_mean_of_the_directions(
 def test_a_look_ahead_before_dividing_is_the_step_after_the_next_gradient(beta1):
     """β1·m_t + (1 - β1)·g_t: what m_{t+1} would be if g_t came again."""
     gs = np.random.default_rng(0).normal(size=(20, 3))
-    h = Hyper(beta1, 0.9, eps=1e-3)
+    h = Settings(beta1, 0.9, eps=1e-3)
     state, _ = run(rule.ADAM, rule.PAPER, gs[:-1], h)
     now, _ = step(rule.ADAM, rule.PAPER, state, gs[-1], h)
     again, _ = step(rule.ADAM, rule.PAPER, now, gs[-1], h)
@@ -573,7 +573,7 @@ def test_in_pure_noise_s_estimates_the_variance(beta1, variance):
     gs = np.random.default_rng(0).normal(size=(6000, 200))
     state, seen = State(), []
     for t, g in enumerate(gs):
-        state, _ = step(rule.ACPROP, rule.GUARDED, state, g, Hyper(beta1, 0.99))
+        state, _ = step(rule.ACPROP, rule.GUARDED, state, g, Settings(beta1, 0.99))
         seen.append(np.mean(state.s) if t > 1000 else np.nan)
     assert np.nanmean(seen) == pytest.approx(variance, rel=0.01)
 
@@ -581,7 +581,7 @@ def test_in_pure_noise_s_estimates_the_variance(beta1, variance):
 def test_an_average_of_large_steps_does_not_make_s_feed_on_itself():
     """Without the limit of one on M, s overflows here: the claim has 45 such cells."""
     gs = np.resize([50.0] + [-1.0] * 49, (20_000, 1))
-    state, _ = run(rule.ACPROP, rule.GUARDED, gs, Hyper(0.9, 0.5, clip=None))
+    state, _ = run(rule.ACPROP, rule.GUARDED, gs, Settings(0.9, 0.5, clip=None))
     assert np.all(state.s < 50**2)
 
 
@@ -603,10 +603,10 @@ def test_an_array_of_hyper_parameters_is_as_many_runs(method, convention, amsgra
     gs = np.random.default_rng(0).normal(size=(20, 4))
     plane = [(0.9, 0.999, 1e-3), (0.5, 0.9, 1e-8), (0.0, 0.3, 1e-2)]
     beta1, beta2, eps = np.array(plane).T[:, :, None]
-    h = Hyper(beta1, beta2, eps, amsgrad, axis=-1)
+    h = Settings(beta1, beta2, eps, amsgrad, axis=-1)
     _, together = run(method, convention, gs, h)
     apart = [
-        run(method, convention, gs, Hyper(*point, amsgrad, axis=-1))[1]
+        run(method, convention, gs, Settings(*point, amsgrad, axis=-1))[1]
         for point in plane
     ]
     together = np.stack(np.broadcast_arrays(*together))
@@ -620,7 +620,7 @@ def test_an_array_of_hyper_parameters_is_as_many_runs(method, convention, amsgra
 @few
 def test_the_order_of_the_elements_does_not_matter(convention, data, method, gs):
     order = data.draw(st.permutations(range(4)))
-    h = Hyper(eps=1e-3)
+    h = Settings(eps=1e-3)
     _, ds = run(method, convention, gs, h)
     _, shuffled = run(method, convention, gs[:, order], h)
     np.testing.assert_allclose(shuffled, ds[:, order], rtol=ROUNDING)
@@ -635,7 +635,7 @@ def test_the_order_of_the_elements_does_not_matter(convention, data, method, gs)
 @few
 def test_splitting_a_tensor_changes_no_bit(convention, method, gs, at):
     """Nor does merging, flattening or sharding: no element knows of another."""
-    h = Hyper()
+    h = Settings()
     _, whole = run(method, convention, gs, h)
     parts = [run(method, convention, part, h)[1] for part in np.split(gs, [at], axis=1)]
     np.testing.assert_array_equal(np.hstack(parts), whole)
@@ -645,7 +645,7 @@ def test_splitting_a_tensor_changes_no_bit(convention, method, gs, at):
 @given(method=st.sampled_from(RULES), gs=tables(n_elements=3))
 @few
 def test_without_axes_every_element_is_a_tensor_of_its_own(convention, method, gs):
-    h = Hyper(eps=1e-3)
+    h = Settings(eps=1e-3)
     _, together = run(method, convention, gs, h._replace(axis=()))
     apart = [run(method, convention, column[:, None], h)[1] for column in gs.T]
     np.testing.assert_allclose(together, np.hstack(apart), rtol=ROUNDING)
@@ -663,7 +663,7 @@ def test_a_step_needs_no_shape_at_all(convention):
 def test_no_epsilon_means_that_of_the_convention(convention):
     gs = np.random.default_rng(0).normal(size=(5, 3)) * 1e-6
     _, silent = run(rule.ADAM, convention, gs)
-    _, spoken = run(rule.ADAM, convention, gs, Hyper(eps=convention.eps))
+    _, spoken = run(rule.ADAM, convention, gs, Settings(eps=convention.eps))
     np.testing.assert_array_equal(silent, spoken)
 
 
@@ -674,7 +674,7 @@ def test_a_clip_bounds_the_direction_and_nothing_else(clip, bounds):
     """ADOPT's clip acts on d_t: it reads the numerator, and leaves m and s alone."""
     gs = np.random.default_rng(0).normal(size=(30, 4)) ** 3
     free_state, free = run(rule.ACPROP_PAPER, rule.AUTHORS, gs)
-    state, ds = run(rule.ACPROP_PAPER, rule.AUTHORS, gs, Hyper(clip=clip))
+    state, ds = run(rule.ACPROP_PAPER, rule.AUTHORS, gs, Settings(clip=clip))
     bounds = bounds[:, None]
     assert np.any(np.abs(free) > bounds)
     np.testing.assert_array_equal(ds, np.clip(free, -bounds, bounds))
@@ -685,7 +685,7 @@ def test_a_step_changes_nothing_it_was_given():
     g = np.array([1.0, -3.0])
     state, _ = run(rule.ACPROP, rule.GUARDED, np.array([[1.0, 0.5], [0.5, 1.0]]))
     kept = [np.copy(part) for part in (state.m, state.s, state.M)]
-    step(rule.ACPROP, rule.GUARDED, state, g, Hyper(amsgrad=True))
+    step(rule.ACPROP, rule.GUARDED, state, g, Settings(amsgrad=True))
     np.testing.assert_array_equal(g, [1.0, -3.0])
     for part, copy in zip((state.m, state.s, state.M), kept, strict=True):
         np.testing.assert_array_equal(part, copy)

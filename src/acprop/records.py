@@ -238,6 +238,7 @@ class Verdict(_Strict):
         which no conclusion rests; "definition", what follows from the definitions and
         cannot fail. The last two are counted apart.
     numbers: the evidence, for a program.
+    formula, printed: LaTeX of what holds, and of what the paper prints instead.
     """
 
     record: ClassVar[str] = "verdict"
@@ -250,6 +251,8 @@ class Verdict(_Strict):
     evidence: str
     numbers: Plain
     wall_seconds: Number
+    formula: str = ""
+    printed: str = ""
 
 
 class RunStatus(StrEnum):
@@ -338,14 +341,12 @@ class TuningRecord(TypedDict, total=False):
 
     __pydantic_config__ = ConfigDict(extra="allow")  # pyright: ignore
 
-    search: Literal["sobol", "tpe"]
     space: str
     metric: str
     seeds: list[int]
     n_trials: int
     trials: list[TrialRuns]
     winners: dict[str, int | None]
-    left_out: list[str]
 
 
 @dataclass(frozen=True, slots=True)

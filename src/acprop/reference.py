@@ -32,8 +32,8 @@ class State(NamedTuple):
     M: Array = 0.0
 
 
-class Hyper(NamedTuple):
-    """The numbers of a step; each may be an array that broadcasts against g.
+class Settings(NamedTuple):
+    """The settings of a step; each may be an array that broadcasts against g.
 
     eps: None takes the convention's own.
     clip: bound on |u_t|; "t**0.25" grows with the step, None is none, and "convention"
@@ -51,7 +51,7 @@ class Hyper(NamedTuple):
 
 
 def step(
-    rule: Rule, convention: Convention, state: State, g: Array, h: Hyper
+    rule: Rule, convention: Convention, state: State, g: Array, h: Settings
 ) -> tuple[State, Array]:
     """Take the gradient g_t; return the new state and the direction d_t.
 
@@ -106,7 +106,7 @@ def _observe(
     convention: Convention,
     state: State,
     g: Array,
-    h: Hyper,
+    h: Settings,
     expected: Array,
 ) -> State:
     """Let m and s learn of one gradient; `expected` is what the average implied."""
@@ -135,7 +135,7 @@ def _descend(
     convention: Convention,
     state: State,
     window: tuple[Array, ...],
-    h: Hyper,
+    h: Settings,
 ) -> tuple[State, Array, Array]:
     """Divide by the root of what s has seen so far; return that denominator too."""
     numerator = _numerator(rule, convention, state, window, h)
@@ -172,7 +172,7 @@ def _numerator(
     convention: Convention,
     state: State,
     window: tuple[Array, ...],
-    h: Hyper,
+    h: Settings,
 ) -> Array:
     if rule.average == "before":
         m, t = state.m, state.t
@@ -188,7 +188,7 @@ def _numerator(
 
 
 def _radicand(
-    convention: Convention, state: State, k: int, h: Hyper
+    convention: Convention, state: State, k: int, h: Settings
 ) -> tuple[Array, Array]:
     """Return AMSGrad's running maximum and what stands under the root."""
     s, top = state.s, state.top

@@ -86,7 +86,7 @@ def test_table_2_comes_from_a_folder_of_pictures(tmp_path, monkeypatch):
         assert run.final["steps"] == 2 * (30 // 8)
         assert run.history[1]["train_loss"] < run.history[0]["train_loss"]
     acprop("report", out, "--out", tmp_path / "page")
-    page = (tmp_path / "page" / "study-vision-imagenet-resnet18-smoke.html").read_text(
+    page = (tmp_path / "page" / "study-vision-imagenet-resnet18.html").read_text(
         "utf-8"
     )
     assert "ResNet-18 on ImageNet" in page

@@ -91,19 +91,40 @@ def test_a_study_becomes_a_page_and_is_not_run_again(tmp_path, shelf):
     assert first.stderr.startswith("vision/tiny: done after ")  # no terminal: a line
     listed = ["bench", "status", "vision/tiny", "--runs", str(out / "runs"), "--json"]
     assert '"waiting": 2' in CliRunner().invoke(app, listed).stdout
-    study = (out / "study-vision-tiny-smoke.html").read_text("utf-8")
+    study = (out / "study-vision-tiny.html").read_text("utf-8")
     assert "A tiny study" in study
     assert "512 images, 1 epochs" in study
     page = (out / "index.html").read_text("utf-8")
     assert "left out by --only" in page
     assert "cifar100" in page
-    records = list(read(out / "studies" / "vision-tiny-smoke.jsonl"))
+    records = list(read(out / "studies" / "vision-tiny-smoke-here.jsonl"))
     assert isinstance(records[0], StudyRecord)
     assert sum(isinstance(r, RunRecord) for r in records) == 4
     before = {f: f.stat().st_mtime_ns for f in out.glob("runs/*/run.json")}
     second = acprop(out, "--only", "vision/tiny")
     assert second.exit_code == 0, second.output
     assert {f: f.stat().st_mtime_ns for f in out.glob("runs/*/run.json")} == before
+
+
+@pytest.mark.usefixtures("offline")
+def test_stored_evidence_leads_and_this_machines_runs_stand_below(tmp_path, shelf):
+    """Beside the studies lie results of more seeds, at a larger scale."""
+    shelf("tiny")
+    out = tmp_path / "out"
+    acprop(out, "--only", "vision/tiny")
+    study, *records = read(out / "studies" / "vision-tiny-smoke-here.jsonl")
+    first, *_ = [r for r in records if isinstance(r, RunRecord)]
+    runs = [
+        replace(first, run=f"r{seed}", seed=seed, scale="small", machine={"cores": 99})
+        for seed in range(9)
+    ]
+    known = replace(study, scale="small", runs=tuple(r.run for r in runs), missing=())
+    write(tmp_path / "results" / "tiny.jsonl", [known, *runs])
+    again = acprop(out, "--only", "vision/tiny")
+    assert again.exit_code == 0, again.output
+    page = (out / "study-vision-tiny.html").read_text("utf-8")
+    assert page.index("Small scale, 9 seeds") < page.index("Run on this machine, smoke")
+    assert page.index("cores: 99") < page.index("Run on this machine, smoke")
 
 
 TEXT_STUDY = """
@@ -142,7 +163,7 @@ def test_a_text_of_the_users_becomes_a_page_chosen_by_validation_loss(
     result = acprop(tmp_path / "out", "--only", "language/own")
     assert result.exit_code == 0, result.output
     assert "language/own: 6 runs: 6 done" in result.output.replace("\n", "")
-    page = (tmp_path / "out" / "study-language-own-smoke.html").read_text("utf-8")
+    page = (tmp_path / "out" / "study-language-own.html").read_text("utf-8")
     assert "own.txt (file: " in page
     assert "validation loss" in page
     assert "accuracy" not in page
@@ -211,7 +232,7 @@ def test_records_of_two_machines_become_one_page(tmp_path, shelf):
     assert "figures/periods-dense.svg" in (out / "figures.html").read_text("utf-8")
     again = CliRunner().invoke(app, ["report", str(out), "--out", str(tmp_path / "b")])
     assert again.exit_code == 0, again.output
-    for name in ("figures.html", "study-vision-tiny-smoke.html"):
+    for name in ("figures.html", "study-vision-tiny.html"):
         assert (tmp_path / "b" / name).read_text("utf-8").count("<figure") == 1
 
 

@@ -8,7 +8,7 @@ import pytest
 from acprop.lab.descent import SECTION_4, WalkSettings, preconditioner, walk
 from acprop.lab.methods import advance, method
 from acprop.lab.nonconvex import PROBLEMS, problem
-from acprop.reference import Hyper, State
+from acprop.reference import Settings, State
 
 FAMILY = ("acprop-paper", "adashift", "adam", "rmsprop", "adabelief", "acprop-before")
 
@@ -36,7 +36,7 @@ def test_acprop_without_noise_is_a_scalar_loop_written_by_hand():
 @pytest.mark.parametrize("name", FAMILY)
 def test_the_direction_is_the_preconditioner_times_the_numerator(name, amsgrad):
     """d_t = A_t·n_t with n_t = g_t or m_t, for every member, also with the maximum."""
-    h = Hyper(beta1=0.8, beta2=0.7, eps=0.3, amsgrad=amsgrad, axis=())
+    h = Settings(beta1=0.8, beta2=0.7, eps=0.3, amsgrad=amsgrad, axis=())
     rng, state, m = np.random.default_rng(0), State(), np.zeros(3)
     for g in rng.normal(size=(30, 3)):
         new, d = advance(method(name), SECTION_4, state, g, h)
@@ -50,7 +50,7 @@ def test_the_direction_is_the_preconditioner_times_the_numerator(name, amsgrad):
 @pytest.mark.parametrize("name", ["acprop-before", "adam"])
 def test_with_the_maximum_no_preconditioner_ever_grows(name):
     """A_{t+1} ≤ A_t element-wise, the momentum theorem's hypothesis."""
-    h = Hyper(beta1=0.8, beta2=0.7, eps=0.3, amsgrad=True, axis=())
+    h = Settings(beta1=0.8, beta2=0.7, eps=0.3, amsgrad=True, axis=())
     rng, state, before = np.random.default_rng(1), State(), np.full(3, np.inf)
     for g in rng.normal(size=(50, 3)):
         new, _ = advance(method(name), SECTION_4, state, g, h)

@@ -9,7 +9,7 @@ import pytest
 from acprop.lab.drift import drift
 from acprop.lab.methods import METHODS, advance
 from acprop.lab.problems import dense, sparse
-from acprop.reference import Hyper, State
+from acprop.reference import Settings, State
 from acprop.rule import ACPROP_PAPER, ADASHIFT, CONVENTIONS, GUARDED, PAPER
 
 BETA1 = np.array([0.3, 0.9])[:, None]
@@ -32,7 +32,7 @@ def simulated(problem, method, convention, beta1, start=10**12):
     P = problem.period
     # Late enough that no clip that grows binds any more, and that it hardly grows.
     state, kept = State(t=start), []
-    h = Hyper(beta1=beta1, beta2=BETA2, eps=1e-3, axis=())
+    h = Settings(beta1=beta1, beta2=BETA2, eps=1e-3, axis=())
     n = 1200 // P * P
     for t in range(1, n + 1):
         g = np.array([problem.cycle[t % P]])

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from acprop.lab.methods import METHODS, advance, method
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 from acprop.rule import ACPROP_PAPER, ADAM, PAPER
 
 GRADIENTS = np.random.default_rng(0).normal(size=(50, 4))
-H = Hyper(beta1=0.8, beta2=0.95)
+H = Settings(beta1=0.8, beta2=0.95)
 
 
 def walk(name: str) -> list[np.ndarray]:

@@ -64,7 +64,9 @@ def test_undecided_is_what_a_longer_run_decides():
     kinds = {}
     for steps in (1_000, 100_000):
         (region,) = regions(
-            "dense", [10, 20], sweep("acprop-paper", kick=False, steps=steps)
+            "dense",
+            [10, 20],
+            sweep("acprop-paper", takes_first_step=False, steps=steps),
         )
         kinds[steps] = [c.finite for c in region.cells]
         assert {c.asymptotic for c in region.cells} == {"converges"}

@@ -7,7 +7,7 @@ from acprop.lab.methods import METHODS, advance
 from acprop.lab.period_map import Numbers, flat_start, tangents
 from acprop.lab.problems import dense, sparse
 from acprop.lab.settled import settle
-from acprop.reference import Hyper, State
+from acprop.reference import Settings, State
 from acprop.rule import PAPER
 
 BETA1 = np.array([0.1, 0.5, 0.9])[:, None]
@@ -17,7 +17,7 @@ BETA2 = np.array([0.3, 0.7, 0.9, 0.99])
 def last_period(problem, *, periods=1, steps=6000):
     """Directions of the last periods of a run without a bound."""
     P, state, kept = problem.period, State(t=1, s=1.0), []
-    h = Hyper(BETA1, BETA2, 0.0, axis=())
+    h = Settings(BETA1, BETA2, 0.0, axis=())
     for t in range(1, steps // P * P + 1):
         g = np.full((3, 4), problem.cycle[t % P])
         state, d = advance(METHODS["acprop"], PAPER, state, g, h)
@@ -54,7 +54,7 @@ def test_what_does_not_settle_is_told_as_a_mean():
 
 def test_the_largest_step_of_a_period_is_found():
     """Without look-ahead and with β1 → 0 the direction is u itself."""
-    problem, h = dense(20), Hyper(1e-12, 0.9, 0.0, axis=())
+    problem, h = dense(20), Settings(1e-12, 0.9, 0.0, axis=())
     found = settle(problem, PAPER, beta1=1e-12, beta2=0.9, eps=0.0, nesterov=False)
     state, kept = State(t=1, s=1.0), []
     for t in range(1, 2001):

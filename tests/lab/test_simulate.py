@@ -11,7 +11,7 @@ from acprop.lab.methods import METHODS as METHODS_BY_NAME
 from acprop.lab.methods import Method
 from acprop.lab.problems import Problem, dense, sparse
 from acprop.lab.simulate import Sweep, distances, trajectory
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 
 from ..pairs import pairwise
 
@@ -90,8 +90,8 @@ def test_the_native_engine_follows_the_numpy_engine(family, convention, n_beta2)
         {"tail": 400},
         {"methods": METHODS[:1], "alpha0": (0.1,)},
         {"alpha0": tuple(np.geomspace(1e-3, 1, 8))},
-        {"kick": False},
-        {"kick": False, "convention": rule.GUARDED},
+        {"takes_first_step": False},
+        {"takes_first_step": False, "convention": rule.GUARDED},
         {"convention": replace(rule.GUARDED, clip=None), "eps": 1e-3},
         {"convention": replace(rule.GUARDED, clip=0.5)},
         {"convention": replace(rule.GUARDED, eps=0.0)},
@@ -130,11 +130,13 @@ def test_no_root_that_the_native_engine_spares_would_have_changed_a_bit(
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("method", [ACPROP_PAPER, MOMENTUM_U], ids=lambda m: m.name)
-def test_without_the_kick_the_first_step_goes_nowhere(method, engine):
-    sweep = Sweep((method,), 0.9, (0.5,), (0.1,), steps=1, tail=1, kick=False)
+def test_a_first_step_that_is_not_taken_goes_nowhere(method, engine):
+    sweep = Sweep(
+        (method,), 0.9, (0.5,), (0.1,), steps=1, tail=1, takes_first_step=False
+    )
     assert distances([dense(3)], sweep, engine=engine).item() == 1
-    kicked = distances([dense(3)], replace(sweep, kick=True), engine=engine)
-    assert kicked.item() == 0
+    moved = distances([dense(3)], replace(sweep, takes_first_step=True), engine=engine)
+    assert moved.item() == 0
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -153,7 +155,7 @@ def test_a_cell_of_the_numpy_engine_is_a_plain_loop_over_the_reference(conventio
     problem = dense(7)
     sweep = short(convention=convention)
     x, state, far = problem.x0, State(), []
-    h = Hyper(beta1=0.9, beta2=sweep.beta2[4], axis=())
+    h = Settings(beta1=0.9, beta2=sweep.beta2[4], axis=())
     for t in range(1, 401):
         g = problem.cycle[t % 7]
         state, d = step(rule.ACPROP_PAPER, convention, state, g, h)

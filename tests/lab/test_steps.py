@@ -5,10 +5,10 @@ import pytest
 
 from acprop.lab.methods import METHODS, method
 from acprop.lab.steps import feed, final_state, iterate
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 from acprop.rule import ACPROP_PAPER, PAPER
 
-H = Hyper(0.9, 0.99, axis=())
+H = Settings(0.9, 0.99, axis=())
 GRADIENTS = np.random.default_rng(0).normal(size=(20, 3))
 
 
@@ -72,8 +72,8 @@ def test_x_stays_within_its_interval():
     assert [float(x) for _, x in run] == [-1.0, -1.0, 2.0, 2.0]
 
 
-def test_without_the_kick_the_first_step_stands_still():
+def test_a_first_step_that_is_not_taken_stands_still():
     """Algorithm 2 divides by √ε while s has seen nothing."""
-    for kick, moved in ((True, True), (False, False)):
-        first = next(feed(method("acprop-paper"), PAPER, H, GRADIENTS, kick=kick))
-        assert bool(np.any(first.d)) is moved
+    for taken in (True, False):
+        run = feed(method("acprop-paper"), PAPER, H, GRADIENTS, takes_first_step=taken)
+        assert bool(np.any(next(run).d)) is taken

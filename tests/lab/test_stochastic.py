@@ -5,24 +5,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from acprop.lab.methods import method
+from acprop.lab.simulate import Sweep, distances
 from acprop.lab.stochastic import (
     LO,
     OPTIMIZERS,
     X0,
     Stochastic,
-    Trial,
     averaged_bound,
-    distances,
     drift,
     expected_move,
     records,
     states,
     trajectories,
 )
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 from acprop.rule import ACPROP_PAPER, PAPER
 
-SMALL = Trial(beta2=(0.5, 0.99), alpha0=(0.01, 1.0), seeds=3, steps=60, tail=20)
+SMALL = Sweep(
+    (method("acprop-paper"),), 0.9, (0.5, 0.99), (0.01, 1.0), steps=60, tail=20
+)
 
 
 @pytest.mark.parametrize(("P", "delta"), [(3, 0.5), (3, 2.9), (10, 1.0), (50, 0.1)])
@@ -30,14 +32,15 @@ def test_the_moments_are_those_of_the_two_outcomes(P, delta):
     """E g = P(1 + δ)/(P + 1) - (P - δ)/(P + 1) = δ, and E g² = P + δ(P - 1)."""
     problem = Stochastic(P, delta)
     assert sum(chance for _, chance in problem.outcomes) == pytest.approx(1)
-    assert problem.mean == pytest.approx(delta)
+    assert sum(chance * g for g, chance in problem.outcomes) == pytest.approx(delta)
     assert problem.second_moment == pytest.approx(P + delta * (P - 1))
 
 
 def test_draws_follow_the_law():
-    problem, n = Stochastic(10, 1.0), 200_000
-    g = problem.draw(np.random.default_rng(0), (n,))
-    assert set(np.unique(g)) == {-1.0, 10.0}
+    n = 200_000
+    (run,) = Stochastic(10, 1.0, seeds=1).runs(n)
+    g = run.cycle[1:]
+    assert (len(g), set(np.unique(g))) == (n, {-1.0, 10.0})
     assert abs(g.mean() - 1.0) < 4 * g.std() / n**0.5
 
 
@@ -54,45 +57,37 @@ def test_a_period_below_3_is_refused():
         Stochastic(2, 1.0)
 
 
-@pytest.mark.parametrize("tail", [0, 61])
-def test_a_tail_outside_the_run_is_refused(tail):
-    message = rf"^tail must be between 1 and steps = 60, got {tail}$"
-    with pytest.raises(ValueError, match=message):
-        replace(SMALL, tail=tail)
-
-
 def test_a_lane_is_a_plain_loop_over_the_reference():
-    problem, trial = Stochastic(5, 1.0), SMALL
-    rng = np.random.default_rng(0)
-    draws = np.stack([problem.draw(rng, (1, 3))[0] for _ in range(60)])
+    problem = Stochastic(5, 1.0, seeds=3)
     x, state, path = X0, State(), []
-    for t, g in enumerate(draws[:, 2], 1):
-        h = Hyper(beta1=0.9, beta2=0.99, axis=())
+    for t, g in enumerate(problem.runs(60)[2].cycle[1:], 1):
+        h = Settings(beta1=0.9, beta2=0.99, axis=())
         state, d = step(ACPROP_PAPER, PAPER, state, g, h)
         x = min(max(x - 0.01 / t**0.5 * float(d), -1.0), 1.0)
         path.append(x)
-    t, found = trajectories(problem, trial, every=5)
+    t, found = trajectories(problem, SMALL, every=5)
     np.testing.assert_array_equal(t, np.arange(5, 61, 5))
-    np.testing.assert_allclose(found[:, 0, 1, 2], path[4::5], rtol=0, atol=1e-12)
-    far = distances(problem, trial)
-    assert far.shape == (2, 2, 3)
-    assert far[0, 1, 2] == pytest.approx(np.mean(np.array(path[-20:]) + 1))
+    np.testing.assert_allclose(found[:, 0, 2, 1], path[4::5], rtol=0, atol=1e-12)
+    (far,) = distances(problem.runs(60), SMALL)
+    assert far.shape == (2, 3, 2)
+    assert far[0, 2, 1] == pytest.approx(np.mean(np.array(path[-20:]) + 1))
 
 
 @pytest.mark.parametrize("beta1", [0.1, 0.5, 0.9])
 def test_the_expected_move_is_exact_for_acprop_and_not_for_adabelief(beta1):
     """E[Δx | past] = -αδ/√(s_{t-1} + ε): the denominator does not know g_t."""
-    problem, trial = Stochastic(7, 0.5), replace(SMALL, beta1=beta1)
-    *_, state = states(problem, trial)
+    problem, sweep = Stochastic(7, 0.5, seeds=3), replace(SMALL, beta1=beta1)
+    *_, state = states(problem, sweep)
     den = np.sqrt(state.s + PAPER.eps)
-    move = expected_move(problem, trial, state, 0.1)
+    move = expected_move(problem, sweep, state, 0.1)
     np.testing.assert_allclose(move, -0.1 * 0.5 / den, rtol=1e-12)
-    sync = expected_move(problem, trial, state, 0.1, name="rmsprop-centered")
+    centered = replace(sweep, methods=(method("rmsprop-centered"),))
+    sync = expected_move(problem, centered, state, 0.1)
     assert (np.abs(sync * den / (-0.1 * 0.5) - 1) > 0.01).all()
 
 
 def test_at_the_optimum_the_projection_leaves_the_wrong_moves_only():
-    problem = Stochastic(7, 0.5)
+    problem = Stochastic(7, 0.5, seeds=3)
     *_, state = states(problem, SMALL)
     den = np.sqrt(state.s + PAPER.eps)
     move = expected_move(problem, SMALL, state, 1e-3, x=-1.0)
@@ -102,7 +97,7 @@ def test_at_the_optimum_the_projection_leaves_the_wrong_moves_only():
 @pytest.mark.parametrize("x", [-1.0, 0.2, 1.0])
 def test_a_saturated_step_lands_near_the_wrong_end_wherever_it_starts(x):
     """α ≥ 2·den: a -1 throws x to +1, a P to -1, and -1 is the likelier."""
-    problem = Stochastic(7, 0.5)
+    problem = Stochastic(7, 0.5, seeds=3)
     *_, state = states(problem, SMALL)
     alpha = 2 * float(np.sqrt(state.s + PAPER.eps).max())
     lands = x + expected_move(problem, SMALL, state, alpha, x=x)
@@ -112,16 +107,16 @@ def test_a_saturated_step_lands_near_the_wrong_end_wherever_it_starts(x):
 @pytest.mark.parametrize("beta1", [0.1, 0.9])
 def test_s_stays_below_the_sharp_bound(beta1):
     """|g - m_t| = β1·|g - m_{t-1}| ≤ β1(P + 1)."""
-    trial = replace(SMALL, beta1=beta1, beta2=(0.01, 0.9), seeds=50, steps=300)
-    top = max(s.s.max() for s in states(Stochastic(5, 1.0), trial))
+    sweep = replace(SMALL, beta1=beta1, beta2=(0.01, 0.9), steps=300)
+    top = max(s.s.max() for s in states(Stochastic(5, 1.0, seeds=50), sweep))
     assert 0.3 * beta1**2 * 36 < top <= beta1**2 * 36
 
 
 def test_the_mean_distance_stays_below_its_bound_and_the_bound_vanishes():
     """Weights α_t on |x_{t-1} - x*|, ε = 1."""
-    problem = Stochastic(5, 1.0)
-    trial = Trial(0.5, (0.5,), (0.3,), seeds=64, eps=1.0, steps=2000)
-    t, x = trajectories(problem, trial)
+    problem = Stochastic(5, 1.0, seeds=64)
+    sweep = Sweep(SMALL.methods, 0.5, (0.5,), (0.3,), eps=1.0, steps=2000)
+    t, x = trajectories(problem, sweep)
     before = np.concatenate([np.full((1, *x.shape[1:]), X0), x[:-1]])
     far = np.average(before.mean(axis=(1, 2, 3)) - LO, weights=t**-0.5)
     bound = averaged_bound(problem, 0.3, 2000, eps=1.0, beta1=0.5)
@@ -130,12 +125,13 @@ def test_the_mean_distance_stays_below_its_bound_and_the_bound_vanishes():
 
 
 def test_adam_drifts_away_for_a_large_period_and_acprop_does_not():
-    trial = Trial(0.9, (0.9,), seeds=128, steps=1500, tail=1000, eps=1e-8)
-    away = drift(Stochastic(50, 0.1), trial, "adam")
+    adam = Sweep((method("adam"),), 0.9, (0.9,), (1.0,), eps=1e-8, steps=1500)
+    away = drift(Stochastic(50, 0.1, seeds=128), adam)
     assert away.mean[0] > 5 * away.error[0]
-    near = drift(Stochastic(3, 1.0), trial, "adam")
+    near = drift(Stochastic(3, 1.0, seeds=128), adam)
     assert near.mean[0] < -5 * near.error[0]
-    right = drift(Stochastic(10, 1.0), trial, "acprop-paper")
+    acprop = replace(adam, methods=SMALL.methods)
+    right = drift(Stochastic(10, 1.0, seeds=128), acprop)
     assert right.mean[0] < -5 * right.error[0]
 
 

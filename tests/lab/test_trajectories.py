@@ -33,30 +33,25 @@ def last(curves):
 
 def test_figure_2_shows_who_goes_the_wrong_way():
     """x* = -1: the synchronous ones and n = 10 end at the other end."""
-    for kick in (True, False):
-        ends = last(paper_trajectories("dense", kick=kick))
+    for takes_first_step in (True, False):
+        ends = last(paper_trajectories("dense", takes_first_step=takes_first_step))
         wrong = {label for label, x in ends.items() if x > 0.9}
         assert wrong == {"Adam", "RMSProp", "AdaBelief", "AdaShift, n = 10"}
         assert ends["ACProp"] < -0.95
 
 
 def test_figure_5_shows_adashift_alone_at_the_wrong_end():
-    ends = last(paper_trajectories("sparse", kick=False))
+    ends = last(paper_trajectories("sparse", takes_first_step=False))
     assert ends["AdaShift, n = 1"] > 0.9
     assert max(ends["ACProp"], ends["Adam"], ends["AdaShift, n = 10"]) < 0.05
 
 
 def test_a_period_starts_at_kp_where_s_is_smallest():
-    problem = dense(10)
-    run = trajectory(
-        problem, METHODS["acprop-paper"], beta1=0.9, beta2=0.9, alpha0=0.1, steps=2003
-    )
-    curves = over_a_few_periods(problem, run, n=1, title="", name="")
-    s, g = curves.lines
+    s, g = over_a_few_periods(1, "").lines
     assert s.x == tuple(float(t) for t in range(11))
     assert np.argmin(s.y[:-1]) == 0
     assert int(np.argmax(g.y)) == 1
-    settled = limits(problem, 0.9, 0.9).s
+    settled = limits(dense(10), 0.9, 0.9).s
     scaled = [settled[t % 10] / settled.max() for t in range(11)]
     np.testing.assert_allclose(s.y, scaled, rtol=1e-9)
 

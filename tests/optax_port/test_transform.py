@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import acprop
 from acprop import optax_port, rule
 from acprop.optim.base import FamilyOptimizer
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 from acprop.rule import Rule
 
 from ..pairs import pairwise
@@ -171,7 +171,7 @@ def test_every_direction_is_the_references(
     gs, method, convention, betas, amsgrad, clip
 ):
     """Any rule, convention and option together; ε is large enough to compare."""
-    h = Hyper(*betas, 1e-3, amsgrad=amsgrad, clip=clip)
+    h = Settings(*betas, 1e-3, amsgrad=amsgrad, clip=clip)
     tx = optax_port.scale_by_rule(
         method,
         convention,

@@ -16,7 +16,7 @@ from torch._dynamo.utils import counters
 
 import acprop
 from acprop.optim.constraints import Box, from_plain
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 from acprop.rule import ACPROP_PAPER, PAPER
 
 few = settings(max_examples=150, deadline=None, derandomize=True, database=None)
@@ -83,7 +83,7 @@ def walk(opt: acprop.ACProp, params: list[torch.Tensor], gs: np.ndarray) -> list
 def test_algorithm_2_projects_after_its_step(foreach):
     """x_t = Π_{F,√s_{t-1}}(x_{t-1} - α·g_t/√(s_{t-1} + ε)), line 6."""
     gs = np.random.default_rng(0).normal(size=(40, 6)) * np.geomspace(1e-3, 1, 6)
-    h, state, x, expected = Hyper(0.9, 0.99), State(), np.zeros(6), []
+    h, state, x, expected = Settings(0.9, 0.99), State(), np.zeros(6), []
     for g in gs:
         state, d = step(ACPROP_PAPER, PAPER, state, g, h)
         x = np.clip(x - 0.1 * d, -0.5, 0.25)

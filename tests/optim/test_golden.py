@@ -19,7 +19,7 @@ import acprop
 from acprop import rule
 from acprop.optim.base import FamilyOptimizer
 from acprop.optim.kernels import blocked
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 
 from ..pairs import pairwise
 
@@ -198,7 +198,7 @@ def test_the_optax_convention_is_optax(betas, eps, weight_decay, foreach):
 )
 def test_the_paper_convention_is_algorithm_2(schedule, foreach):
     """Line by line in numpy, ε = 1e-16 and so with the huge first step it implies."""
-    gs, h = gradients(100), Hyper(0.9, 0.999)
+    gs, h = gradients(100), Settings(0.9, 0.999)
     state, x, expected = State(), np.linspace(-1, 1, 4), []
     for t, g in enumerate(gs, 1):
         state, d = step(rule.ACPROP_PAPER, rule.PAPER, state, g, h)

@@ -9,7 +9,7 @@ import torch
 from acprop import rule
 from acprop.optim.base import FamilyOptimizer
 from acprop.optim.kernels import blocked
-from acprop.reference import Hyper, State, step
+from acprop.reference import Settings, State, step
 from acprop.rule import AVERAGES, CENTERS, Rule
 
 KERNELS = {
@@ -85,7 +85,7 @@ def test_every_rule_follows_the_reference_in_every_kernel(method, kernel, monkey
         "reduction": method.reduction,
         **KERNELS[kernel],
     }
-    h = Hyper(*options["betas"], options["eps"], options["amsgrad"])
+    h = Settings(*options["betas"], options["eps"], options["amsgrad"])
     for dtype, tolerance in TOLERANCE.items():
         x, state = np.linspace(-1, 1, 5), State()
         param = torch.tensor(x, dtype=dtype, requires_grad=True)

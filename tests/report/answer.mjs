@@ -6,96 +6,82 @@ import { pathToFileURL } from "node:url";
 
 const folder = pathToFileURL(`${process.argv[2]}/`);
 const load = (name) => import(new URL(name, folder));
-const { METHODS, CONVENTIONS, withDelay } = await load("rules.js");
-const { begin, advance, hyper } = await load("step.js");
+const { METHODS, CONVENTIONS, settingsOf, withDelay } = await load("rules.js");
+const { begin, advance } = await load("step.js");
 const { problemOf } = await load("problems.js");
-const { mean, logSecondMoment, secondMoment, segments } = await load("limits.js");
-const { doesSettle, drift, driftOfBeta2 } = await load("drift.js");
+const { mean, secondMoment } = await load("limits.js");
+const { driftOf } = await load("drift.js");
+const { COARSE } = await load("settled.js");
 const { crossings } = await load("borders.js");
 const { explain } = await load("explain.js");
-const { CRITICAL, threshold } = await load("thresholds.js");
-const { trajectory, moments, rates, feed } = await load("simulate.js");
+const { THRESHOLDS, threshold } = await load("thresholds.js");
+const { run, walk, rates, gradientsOf } = await load("simulate.js");
 
-// A golden case: x after every step, and m, s and M after the last.
-function walk({ rule, convention, settings, x0, grads, schedule }) {
+// One element of a golden case: x after every step, and m, s and M after the last.
+function follow({ rule, convention, settings, x0, grads, schedule }, k) {
   const method = { rule, amsgrad: settings.amsgrad };
   const how = CONVENTIONS[convention];
   const [beta1, beta2] = settings.betas;
-  const h = hyper(method, how, { beta1, beta2, eps: settings.eps, clip: settings.clip });
-  const state = begin(x0.length);
-  let x = [...x0];
+  const h = settingsOf(method, how, { beta1, beta2, eps: settings.eps, clip: settings.clip });
+  const state = begin();
+  let x = x0[k];
   const path = grads.map((row, i) => {
     const lr = schedule === "lr/sqrt(t)" ? settings.lr / Math.sqrt(i + 1) : settings.lr;
     const decay = settings.weight_decay;
-    let g = row.map((value) => (settings.maximize ? -value : value));
-    if (settings.decoupled_weight_decay) x = x.map((value) => value * (1 - lr * decay));
-    else g = g.map((value, k) => value + decay * x[k]);
+    let g = settings.maximize ? -row[k] : row[k];
+    if (settings.decoupled_weight_decay) x *= 1 - lr * decay;
+    else g += decay * x;
     advance(method, how, state, g, h);
-    x = x.map((value, k) => value - lr * state.d[k]);
+    x -= lr * state.d;
     return x;
   });
-  const s = rule.reduction === null ? [...state.s] : [state.s[0]];
-  return { x: path, m: [...state.m], s, M: [...state.M] };
+  return { x: path, m: state.m, s: state.s, M: state.M };
 }
 
-const methodOf = ({ method, delay }) => withDelay(METHODS[method], delay);
+function followAll(given) {
+  const elements = given.x0.map((_, k) => follow(given, k));
+  const all = (name) => elements.map((element) => element[name]);
+  const x = given.grads.map((_, i) => elements.map((element) => element.x[i]));
+  return { x, m: all("m"), s: all("s"), M: all("M") };
+}
+
+const given = (c) => [
+  problemOf(c.problem, c.P),
+  withDelay(METHODS[c.method], c.delay),
+  CONVENTIONS[c.convention],
+  c,
+];
 
 const ANSWERS = {
   tables: () => ({ methods: METHODS, conventions: CONVENTIONS }),
-  walks: (cases) => cases.map(walk),
+  walks: (cases) => cases.map(followAll),
   drifts: (cases) =>
     cases.map((c) => {
-      const problem = problemOf(c.problem, c.P);
-      return drift(problem, methodOf(c), CONVENTIONS[c.convention], c, c.t ?? Infinity);
+      const { net, isSettled } = driftOf(...given(c), { t: c.t ?? Infinity })(c.beta2);
+      return { drift: net, isSettled };
     }),
-  settled: (cases) =>
-    cases.map((c) => {
-      const given = [problemOf(c.problem, c.P), methodOf(c), CONVENTIONS[c.convention], c];
-      return {
-        drift: drift(...given, c.t ?? Infinity),
-        rough: driftOfBeta2(...given, c.t ?? Infinity)(c.beta2),
-        isSettled: doesSettle(...given),
-      };
-    }),
-  sentences: (cases) =>
-    cases.map((c) =>
-      explain(problemOf(c.problem, c.P), methodOf(c), CONVENTIONS[c.convention], c, 10000).text,
-    ),
+  rough: (cases) => cases.map((c) => driftOf(...given(c), { effort: COARSE })(c.beta2).net),
+  sentences: (cases) => cases.map((c) => explain(...given(c), 10000).text),
   thresholds: (cases) => ({
-    critical: CRITICAL,
-    values: cases.map(({ key, beta1 }) => threshold(key, beta1)),
+    critical: THRESHOLDS["acprop-before"].critical,
+    values: cases.map(({ key, beta1 }) => threshold(THRESHOLDS[key], beta1)),
   }),
   limits: (cases) =>
     cases.map(({ problem, P, beta1, beta2 }) => {
       const at = problemOf(problem, P);
-      const plain = (centered) => {
-        const found = new Float64Array(P);
-        const isWhole = secondMoment(segments(at, beta1, centered), beta2, found);
-        return isWhole ? [...found] : null;
-      };
-      return {
-        m: [...mean(at, beta1)],
-        log_v: [...logSecondMoment(segments(at, beta1, false), beta2)],
-        log_s: [...logSecondMoment(segments(at, beta1, true), beta2)],
-        v: plain(false),
-        s: plain(true),
-      };
+      const { m, r } = mean(at, beta1);
+      const moment = (of) => [...secondMoment(of, beta2, new Float64Array(P))];
+      return { m: [...m], v: moment(at.cycle), s: moment(r) };
     }),
-  borders: (cases) =>
-    cases.map((c) =>
-      crossings(problemOf(c.problem, c.P), methodOf(c), CONVENTIONS[c.convention], c, c.z),
-    ),
+  borders: (cases) => cases.map((c) => crossings(...given(c), c.z)),
   runs: (cases) =>
     cases.map((c) => {
-      const problem = problemOf(c.problem, c.P);
-      const how = CONVENTIONS[c.convention];
-      const alpha = rates(c.lr, c.eta, c.steps);
-      const { x } = trajectory(problem, methodOf(c), how, c, alpha);
-      const { m, v, s } = moments(problem, how, c, c.steps);
-      return { x: [...x], m: [...m], v: [...v], s: [...s] };
+      const [problem, ...how] = given(c);
+      const { d, m, s } = run(...how, gradientsOf(problem, c.steps));
+      return { x: [...walk(problem, d, rates(c.lr, c.eta, c.steps))], m: [...m], s: [...s] };
     }),
   feeds: (cases) =>
-    cases.map((c) => [...feed(methodOf(c), CONVENTIONS[c.convention], c, c.gradients)]),
+    cases.map((c) => [...run(METHODS[c.method], CONVENTIONS[c.convention], c, c.gradients).d]),
 };
 
 const sayable = (_, value) =>

@@ -2,19 +2,15 @@
 
 import math
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from acprop.report.comparisons import (
-    best_epoch,
     compare_all,
     holm,
-    interquartile_mean,
     paired_p,
-    probability_of_improvement,
     to_target,
 )
 from acprop.report.statistics import arms_of, over_seeds
@@ -138,36 +134,6 @@ def test_who_fails_more_often_is_never_called_better():
     assert words([ours, worse])[1] == "worse"
 
 
-def test_the_probability_of_improvement_counts_pairs_and_failures():
-    ours, theirs = arm("sgd", [0.3, 0.5, 0.9], lost=(2,)), arm("adam", [0.5, 0.4])
-    by_hand = np.mean(
-        [
-            (a > b) + 0.5 * (a == b)
-            for a, b in product([0.3, 0.5, -math.inf], [0.5, 0.4])
-        ]
-    )
-    found = probability_of_improvement(ours, theirs, "val_accuracy")
-    assert found == pytest.approx(by_hand)
-    assert probability_of_improvement(theirs, ours, "val_accuracy") == (
-        pytest.approx(1 - by_hand)
-    )
-    assert probability_of_improvement(ours, ours, "train_loss") == 0.5
-
-
-def test_the_interquartile_mean_leaves_out_a_quarter_at_each_end():
-    values = np.array([0.1, 0.5, 0.52, 0.54, 0.56, 0.58, 0.6, 0.99])
-    assert interquartile_mean(arm("sgd", values), "val_accuracy") == (
-        pytest.approx(values[2:6].mean())
-    )
-    # Two of eight failed: they are the worst quarter, 0.1 and 0.5 are the next.
-    failing = arm("sgd", values, lost=(6, 7))
-    assert interquartile_mean(failing, "val_accuracy") == (
-        pytest.approx(values[:4].mean())
-    )
-    three = arm("sgd", values, lost=(5, 6, 7))
-    assert math.isnan(interquartile_mean(three, "val_accuracy"))
-
-
 def test_steps_and_seconds_to_a_target():
     def made(seed, values, status="done"):
         one = run("sgd", seed, values, status=status)
@@ -179,17 +145,7 @@ def test_steps_and_seconds_to_a_target():
 
     (found,) = arms_of([made(0, (0.5, 0.8, 0.7)), made(1, (0.9, 0.9, 0.9)),
                         made(2, (0.1, 0.2, 0.3))])  # fmt: skip
-    seen = to_target(found, "val_accuracy", 0.8)
-    assert (seen.n, seen.of, seen.steps, seen.seconds) == (2, 3, 40, 1.0)
+    assert to_target(found, "val_accuracy", 0.8) == (40, 1.0, 2)
     (failing,) = arms_of([made(0, (0.9, 0.9), "diverged"), made(1, (0.9, 0.9))])
-    seen = to_target(failing, "val_accuracy", 0.8)
-    assert (seen.n, seen.steps) == (1, math.inf)
-    falling = to_target(found, "train_loss", 0.15)
-    assert (falling.n, falling.steps) == (1, math.inf)
-
-
-def test_the_best_test_epoch_is_the_best_of_all_epochs():
-    one = run(values=(0.5, 0.9, 0.7))
-    assert best_epoch(one, "test_accuracy") == pytest.approx(0.8)
-    assert best_epoch(one, "train_loss") == pytest.approx(0.1)
-    assert math.isnan(best_epoch(one, "none"))
+    assert to_target(failing, "val_accuracy", 0.8) == (math.inf, math.inf, 1)
+    assert to_target(found, "train_loss", 0.15) == (math.inf, math.inf, 1)

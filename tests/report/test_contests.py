@@ -8,12 +8,10 @@ import pytest
 from acprop.records import RunStatus
 from acprop.report.captions import study_sentence
 from acprop.report.figures import draw
-from acprop.report.profiles import profile_curves, scores, study_profiles
 from acprop.report.site import Content, write_site
-from acprop.report.statistics import arms_of
-from acprop.report.studies import contestant_arms, gather
+from acprop.report.studies import gather
 from acprop.report.study_figures import sensitivity, study_figures
-from acprop.report.tables import detail_table, study_table, trial_table
+from acprop.report.tables import study_table, trial_table
 
 from .made_runs import run, seeds, study, with_status
 
@@ -58,9 +56,8 @@ def tuned(name="vgg"):
         contestants={who: [r.run for r in some] for who, some in finals.items()},
         target=0.75,
         tuning={
-            "search": "sobol", "space": "wide-1", "metric": "val_accuracy",
-            "seeds": [100, 101], "n_trials": 2, "trials": trials,
-            "left_out": ["1 of 3 trials"],
+            "space": "wide-1", "metric": "val_accuracy", "seeds": [100, 101],
+            "n_trials": 2, "trials": trials,
         },
     )  # fmt: skip
     return record, runs
@@ -110,18 +107,15 @@ def test_the_winners_settings_are_in_a_table_of_their_own():
     assert "2 trials for each, scrambled Sobol points" in table.caption
 
 
-def test_the_best_test_epoch_is_a_column_labelled_so():
-    table = detail_table(FOUND)
-    assert "best test epoch (as the paper reports)" in table.columns[3]
-    assert cells(table, "P(better")["ACProp (default)"] == "–"
-    assert float(cells(table, "P(better")["Adam"]) < 0.2
-    assert cells(table, "reached")["SGD"] == "8 of 10"
-    assert cells(table, "reached")["ACProp (default)"] == "10 of 10"
+def test_a_target_has_a_column_that_counts_who_reaches_it():
+    found = cells(study_table(FOUND), "steps and seconds to 75.00 validation accuracy")
+    assert found["ACProp (default)"] == "40 steps, 1.00 s (10 of 10 runs)"
+    assert found["SGD"].endswith("(8 of 10 runs)")
 
 
 def test_trials_are_in_no_arm_and_all_of_them_in_the_figure():
     assert len(FOUND.trials) == 12
-    assert len(contestant_arms(FOUND)) == len(FOUND.arms) == 3
+    assert len(FOUND.arms) == 3
     (points,) = sensitivity(FOUND)
     assert points.drawn == "points"
     assert [line.label for line in points.lines] == [
@@ -151,56 +145,10 @@ def test_the_sentence_names_the_ruleset():
     assert ", ruleset tuned, final test accuracy" in study_sentence(FOUND)
 
 
-def test_the_page_shows_tables_figures_and_what_was_left_out(tmp_path):
+def test_the_page_shows_tables_and_figures(tmp_path):
     two = [tuned("vgg"), tuned("other")]
     write_site(tmp_path, Content([], [], two), missing=[], about={})
     text = "".join(page.read_text("utf-8") for page in tmp_path.rglob("*.html"))
     assert text.count("p (Holm)") >= 2
-    assert "Left out by the budget: 1 of 3 trials" in text
     assert "studies/vgg-smoke-tuned-points.svg" in text
-    assert "Performance profile over 2 studies at smoke scale, ruleset tuned" in text
-    assert (tmp_path / "studies/profile-tuned-smoke.svg").exists()
     assert "1 run error: MemoryError: out of memory" in text
-
-
-def test_rulesets_are_never_mixed_in_a_profile():
-    record, runs = tuned()
-    default = replace(record, ruleset="default", tuning={})
-    assert study_profiles([gather(record, runs), gather(default, runs)]) == []
-
-
-def arm(optimizer, finals, lost=()):
-    runs = seeds(optimizer, finals)
-    for seed in lost:
-        runs = with_status(runs, seed, "diverged")
-    return arms_of(runs)[0]
-
-
-def test_a_profile_is_the_share_of_runs_above_each_score():
-    """Worst and best are 0 and 1; a failed run is below everything."""
-    made = scores(
-        {"a": arm("sgd", [0.4, 0.6]), "b": arm("adam", [0.7, 0.9, 0.1], lost=(2,))},
-        "val_accuracy",
-    )
-    assert made["b"] == pytest.approx([2 / 3, 4 / 3, -np.inf])
-    curves = profile_curves([made, made], "p", "t")
-    profile = {
-        line.label: dict(zip(line.x, line.y, strict=True)) for line in curves.lines
-    }
-    assert profile["a"][-1.0] == 1.0
-    assert profile["b"][-1.0] == pytest.approx(2 / 3)
-    assert profile["b"][0.5] == pytest.approx(2 / 3)
-    assert profile["b"][1.0] == pytest.approx(1 / 3)
-    assert profile["b"][1.5] == 0.0
-    for line in curves.lines:
-        assert all(
-            a <= y <= b for a, y, b in zip(line.low, line.y, line.high, strict=True)
-        )
-
-
-def test_one_study_has_no_profile():
-    made = scores({"a": arm("sgd", [0.4]), "b": arm("adam", [0.7])}, "val_accuracy")
-    assert profile_curves([made], "p", "t") is None
-    assert (
-        scores({"a": arm("sgd", [0.4]), "b": arm("adam", [0.4])}, "val_accuracy") == {}
-    )

@@ -19,7 +19,7 @@ from acprop.lab.methods import METHODS
 from acprop.lab.problems import periodic
 from acprop.lab.simulate import trajectory
 from acprop.lab.steps import feed
-from acprop.reference import Hyper
+from acprop.reference import Settings
 from acprop.report.explorer import write_explorer
 from acprop.report.serve import PageServer
 from acprop.report.style import OPTIMIZERS, for_dark
@@ -109,13 +109,6 @@ def test_it_opens_from_disk_and_asks_for_nothing_else(page):
     assert page.driver.execute_script(loaded) == 0
 
 
-def test_how_long_it_took_is_on_the_page(page):
-    """A finite number; how large it is depends on the machine."""
-    page.open()
-    assert float(page.one("#timing").get_attribute("data-ms")) > 0
-    assert re.search(r"drawn in [\d.]+ ms", page.one("footer").text)
-
-
 @pytest.mark.parametrize(
     ("problem", "P", "beta2", "convention"),
     [("dense", 20, 0.9, "paper"), ("sparse", 12, 0.6, "authors")],
@@ -191,16 +184,11 @@ def test_the_default_runs_as_the_library_runs_it(page):
 
 def test_thresholds_follow_beta1(page):
     page.open("#beta1=0.7")
-    cells = page.all("[data-threshold]")
-    shown = {c.get_attribute("data-threshold"): c.text for c in cells}
-    assert shown == {
-        "acprop-before": "13.2",
-        "uncentered": "10",
-        "adabelief": "4.63",
-        "adam": "4",
-    }
+    thresholds = {"acprop-before": "13.2", "uncentered": "10", "adabelief": "4.63"}
+    for rule, shown in thresholds.items():
+        assert page.row(rule, "thresholds-table")["at this β1"] == shown
     page.type("beta1", "0.565")
-    assert page.one("[data-threshold=acprop-before]").text == "∞"
+    assert page.row("acprop-before", "thresholds-table")["at this β1"] == "∞"
     picture = page.one("[data-part=thresholds] svg[role=img]")
     assert "ACProp, average before ∞" in picture.get_attribute("aria-label")
 
@@ -248,7 +236,7 @@ def test_the_point_can_be_dragged_by_finger(page):
 
 
 def test_everything_works_without_a_mouse(page):
-    """Tab reaches every control; arrows move the point, the tabs and the gradient."""
+    """Tab reaches every control; arrows move the point and the tabs."""
     page.open()
     page.press(Keys.TAB)
     seen = []
@@ -273,13 +261,8 @@ def test_everything_works_without_a_mouse(page):
     page.one("#tab-drift").send_keys(Keys.ARROW_RIGHT)
     page.settle()
     assert page.one("#hazard").is_displayed()
-    editor = page.one("svg.editor")
-    editor.send_keys(Keys.HOME, Keys.ARROW_RIGHT, Keys.ARROW_UP, Keys.ARROW_UP)
-    page.settle()
-    assert page.value("g").startswith("0 0.2 0*98 1*20")
-    editor.send_keys(Keys.DELETE)
-    page.settle()
-    assert page.value("g").startswith("0*100")
+    page.type("g", "1*5 0*3 -2.5")
+    assert page.row("adam", "hazard-table")["at step"] in "123456789"
 
 
 def test_the_state_is_in_the_address_and_comes_back(page, until):
@@ -297,13 +280,17 @@ def test_the_state_is_in_the_address_and_comes_back(page, until):
     assert page.value("beta1") == "0.5"
     assert page.one("input[value=sgd]").is_selected()
     assert (page.text("sentence"), page.row("sgd")) == (sentence, row)
+    page.one("#drift a[href='#view=drift']").click()  # start over
+    page.settle()
+    assert page.value("beta1") == "0.9"
+    assert not page.one("input[value=sgd]").is_selected()
 
 
 def test_a_bad_address_is_corrected_and_the_page_says_how(page):
     page.open(f"#P=2.5&beta2=7&lr=x&focus={VILE}&problem=cubic&show=adam,x&nonsense=1")
     notes = page.one("#notes").text
     for note in (
-        "P must be between 3 and 200, got 2.5; 3 is used",
+        "P must be a whole number between 3 and 200, got 2.5; 3 is used",
         "β2 must be between 0.001 and 0.99999, got 7; 0.99999 is used",
         "lr must be a number, got x; 0.1 is used",
         "problem must be one of dense, sparse, got cubic; dense is used",
@@ -331,27 +318,25 @@ def test_a_bad_value_that_is_typed_is_corrected_too(page):
 
 def test_hazards_are_those_of_the_laboratory(page):
     page.open("#view=hazard")
-    page.one("[data-preset=dead]").click()
-    page.settle()
     wave = [1, -0.5, 0.8, -1, 0.3]
     gradients = [*(wave * 8), *([0] * 160), *(wave * 4)]
+    page.one(".presets button:nth-of-type(3)").click()
+    page.settle()
     for name, convention in (
         ("acprop-paper", PAPER),
         ("acprop", GUARDED),
         ("adam", TORCH),
         ("adopt", TORCH),
     ):
-        steps = feed(METHODS[name], convention, Hyper(0.9, 0.999), gradients)
+        steps = feed(METHODS[name], convention, Settings(0.9, 0.999), gradients)
         d = [float(step.d) for step in steps]
         row = page.row(name, "hazard-table")
         largest = max(map(abs, d))
         assert number(row["largest step / lr"]) == pytest.approx(largest, rel=6e-3)
-        assert number(row["largest step"]) == pytest.approx(largest / 1e3, rel=6e-3)
-        moved = -sum(d) / 1e3
-        assert number(row["x moved in all"]) == pytest.approx(moved, rel=6e-3)
+        assert number(row["x moved / lr"]) == pytest.approx(-sum(d), rel=6e-3)
 
 
-def test_a_gradient_can_be_drawn_and_typed(page):
+def test_a_gradient_can_be_drawn(page):
     page.open("#view=hazard")
     assert "leaps 10⁸ × lr" in page.text("hazard-sentence")
     editor = page.one("svg.editor")
@@ -366,9 +351,6 @@ def test_a_gradient_can_be_drawn_and_typed(page):
     assert "leaps" not in page.text("hazard-sentence") or "10⁸" not in page.text(
         "hazard-sentence"
     )
-    page.type("g", "1*5 0*3 -2.5")
-    assert page.one("svg.editor").get_attribute("aria-valuemax") == "2.75"
-    assert page.row("adam", "hazard-table")["at step"] in "123456789"
 
 
 def test_a_phone_shows_all_of_it(page):

@@ -78,7 +78,7 @@ def test_no_address_leads_elsewhere(file, parts):
     assert "://" not in text
     assert "@import" not in text
     addresses = [v for name, v in parts.attributes if name in ("href", "src")]
-    assert sorted(addresses) == ["data:,", "index.html"]
+    assert sorted(addresses) == ["#view=drift", "#view=hazard", "data:,", "index.html"]
 
 
 def test_a_script_makes_elements_and_never_markup():

@@ -61,7 +61,7 @@ def test_a_study_without_pictures_has_an_empty_gallery(tmp_path):
 
 def shown(result):
     """The study's own page."""
-    return result.page.with_name("study-vgg-smoke.html").read_text("utf-8")
+    return result.page.with_name("study-vgg.html").read_text("utf-8")
 
 
 def test_the_page_of_another_machine_shows_what_lies_beside_the_records(

@@ -5,10 +5,8 @@ import pytest
 
 from acprop.lab.claims import CLAIMS
 from acprop.lab.figures import FIGURES
-from acprop.records import read
 from acprop.report.paper import (
     entries,
-    formulas,
     published_about,
     published_curves,
 )
@@ -51,14 +49,6 @@ def test_no_caption_names_a_colour_that_dark_mode_exchanges():
     """The border is drawn in ink: black by day, white by night."""
     for figure in FIGURES.values():
         assert not re.search(r"\b(black|white)\b", figure.caption), figure.name
-
-
-def test_claims_with_a_formula_exist_and_what_fails_has_one():
-    verdicts = list(read(ROOT / "results/lab/verdicts.jsonl"))
-    assert formulas().keys() <= {v.claim for v in verdicts}
-    failed = {v.claim for v in verdicts if (v.owner, v.verdict) == ("paper", "fails")}
-    assert failed <= formulas().keys()
-    assert all(formulas()[name].holds for name in failed)
 
 
 @pytest.mark.parametrize(

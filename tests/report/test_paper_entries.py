@@ -26,7 +26,7 @@ def rooms(adam, acprop=(0.50, 0.51, 0.52, 0.53, 0.54), scale="small", **changes)
 def result_of(entry, *found, figures=(), verdicts=()):
     studies = {}
     for one in found:
-        studies.setdefault(one.study.name, []).append(("key", one))
+        studies.setdefault(one.study.name, []).append(one)
     return entry_result(
         BY_ID[entry],
         studies,
@@ -96,6 +96,16 @@ def test_data_scale_and_metric_stand_in_one_sentence():
     assert study.command == f"acprop bench study {ROOMS} --scale small"
 
 
+def test_what_weighs_most_decides_and_the_rest_is_shown_below():
+    small = rooms((0.30, 0.31, 0.33, 0.32, 0.34))
+    smoke = replace(rooms((0.9,) * 5, scale="smoke"), is_here=True)
+    assert small.weight > smoke.weight
+    found = result_of("fig-9", small, smoke)
+    assert found.word == result_of("fig-9", small).word == "same order"
+    assert found.verdict.startswith("1 comparisons at small scale")
+    assert [one.is_lead for one in found.studies] == [True, False]
+
+
 @pytest.mark.parametrize("other", [{"ruleset": "tuned"}, {"scale": "search"}], ids=str)
 def test_another_ruleset_or_a_search_is_another_question(other):
     found = rooms((0.3, 0.3, 0.3, 0.3), **other)
@@ -139,7 +149,7 @@ def verdict(claim, word):
     ],
 )
 def test_a_toy_figure_is_decided_by_the_papers_claims(words, badge):
-    names = ("fig-area-dense-0.9", "fig-1-threshold")
+    names = ("dense-area-0.9", "sync-threshold")
     given = [verdict(n, w) for n, w in zip(names, words, strict=True)]
     shown = FigureRecord("area-dense-0.9", "Fig. 1", "areas")
     found = result_of("fig-1", figures=[shown], verdicts=given)

@@ -2,11 +2,11 @@
 
 import http.client
 import socket
-from threading import Thread, active_count
+from threading import Thread
 
 import pytest
 
-from acprop.report.serve import N_THREADS, PageServer
+from acprop.report.serve import PageServer
 
 
 @pytest.fixture
@@ -94,27 +94,6 @@ def test_a_folder_that_is_a_link_itself_is_shown(folder, tmp_path_factory):
         made.shutdown()
 
 
-def test_idle_connections_take_so_many_threads_and_no_more(server):
-    there = ("127.0.0.1", server.server_port)
-    before = active_count()
-    idle = [socket.create_connection(there) for _ in range(N_THREADS + 8)]
-    for late in idle[-8:]:
-        late.settimeout(60)
-        assert late.recv(1) == b""  # hung up on
-    assert active_count() - before <= N_THREADS
-    for one in idle:
-        one.close()
-    while ask_or_none(server) is None:  # the threads end as soon as they see it
-        pass
-
-
-def ask_or_none(server):
-    try:
-        return ask(server, "/")
-    except OSError:
-        return None
-
-
 def test_a_folder_without_a_page_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"folder must hold index.html, got .*acprop"):
         PageServer(tmp_path, 0)
@@ -129,5 +108,5 @@ def test_a_port_that_cannot_be_is_refused(folder, port):
 def test_a_port_that_is_taken_is_refused(folder):
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = other.getsockname()[1]
-        with pytest.raises(ValueError, match=f"port must be free, got {taken}"):
+        with pytest.raises(ValueError, match=f"port must be free .*got {taken}"):
             PageServer(folder, taken)

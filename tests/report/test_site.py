@@ -34,7 +34,7 @@ ABOUT = {
 VOID = {"meta", "link", "img", "wbr", "br", "input"}
 PAGES = (
     "index", "paper", "claims", "studies", "figures", "about",
-    "study-vgg-smoke", "study-imagenet-smoke",
+    "study-vgg", "study-imagenet",
 )  # fmt: skip
 
 
@@ -48,7 +48,7 @@ CLAIMS = [
     claim("two-and-a-half", kind="definition"),
     claim("two-corrected", "ours"),
     claim("three", verdict="undecided"),
-    claim("four", "ours", "fails", VILE),
+    replace(claim("four", "ours", "fails", VILE), formula=VILE, printed=VILE),
 ]
 RUNS = with_status(
     [*seeds("acprop", (0.6, 0.7)), *seeds("adam", (0.5, 0.6))], 1, "diverged", VILE
@@ -175,8 +175,8 @@ def test_a_strict_policy_allows_its_style_and_pictures_and_nothing_else(
 
 def test_text_is_text(site):
     seen = sum(page.text.count(VILE) for page in site.values())
-    # a claim, a figure's caption, a run's message, and one that is missing
-    assert seen == 4
+    # a claim, its two formulas, a figure's caption, a run's message, a missing one
+    assert seen == 6
 
 
 def test_a_record_with_a_script_in_every_text_stays_text(tmp_path):
@@ -255,8 +255,8 @@ def test_a_run_that_makes_no_sense_is_named_and_the_others_are_shown(tmp_path):
     places = {runs[0].run: "b.jsonl, line 2"}
     made = build(tmp_path, studies=[STUDIES[0], (asked, bad)], places=places)
     assert "b.jsonl, line 2: " in Page(made.read_text()).text
-    assert "1 of 2 runs: 1 done" in page_of(tmp_path, "study-bad-smoke").text
-    assert "ACProp" in page_of(tmp_path, "study-vgg-smoke").text
+    assert "1 of 2 runs: 1 done" in page_of(tmp_path, "study-bad").text
+    assert "ACProp" in page_of(tmp_path, "study-vgg").text
 
 
 @pytest.mark.parametrize(
@@ -279,8 +279,8 @@ def test_a_study_that_makes_no_sense_is_named_and_the_others_are_shown(
     text = Page(made.read_text()).text
     assert "A bad one: its runs could not be shown" in text
     assert "b.jsonl, line 1: its runs could not be shown" in text
-    assert "ACProp" in page_of(tmp_path, "study-vgg-smoke").text
-    assert "could not be shown" in page_of(tmp_path, "study-bad-smoke").text
+    assert "ACProp" in page_of(tmp_path, "study-vgg").text
+    assert "could not be shown" in page_of(tmp_path, "study-bad").text
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_a_study_that_makes_no_sense_is_named_and_the_others_are_shown(
 def test_what_a_record_lacks_is_left_open(lost, tmp_path):
     bad = [replace(run(), **lost)]
     build(tmp_path, studies=[(study(bad), bad)])
-    assert "1 of 1 runs: 1 done" in page_of(tmp_path, "study-vgg-smoke").text
+    assert "1 of 1 runs: 1 done" in page_of(tmp_path, "study-vgg").text
 
 
 def test_a_mistake_of_ours_is_no_fault_of_a_record(tmp_path, monkeypatch):
@@ -335,10 +335,12 @@ def test_a_failing_claim_leads_to_what_holds_instead(site):
 
 
 def test_a_corrected_formula_stands_beside_the_printed_one(tmp_path):
-    name = "theorem-4.1-as-printed"
-    build(tmp_path, verdicts=[claim(name, verdict="fails", kind="constant")])
+    printed = claim("one-as-printed", verdict="fails", kind="constant")
+    corrected = claim("one-corrected", "ours")
+    verdicts = [replace(printed, printed=r"\alpha^2"), replace(corrected, formula="1")]
+    build(tmp_path, verdicts=verdicts)
     page = page_of(tmp_path, "claims")
-    assert page.tags.count("math") == 2
+    assert page.tags.count("math") == 3  # the right one at the corrected claim too
     assert "as printed" in page.text
     assert "what holds" in page.text
     assert "\\" not in page.text
@@ -356,24 +358,51 @@ def test_every_table_and_figure_of_the_paper_has_an_entry(site):
 def test_the_authors_curves_are_not_said_to_be_of_our_scale(tmp_path):
     asked = study(RUNS, name="vision/cifar10-vgg11")
     build(tmp_path, studies=[(asked, RUNS)])
-    text = page_of(tmp_path, "study-vision-cifar10-vgg11-smoke").text
+    text = page_of(tmp_path, "study-vision-cifar10-vgg11").text
     before, found, _ = text.partition("Not ours: the curves that the paper's authors")
     assert found
     assert not before.rstrip().endswith("Smoke scale.")
 
 
 def test_numbers_stand_in_one_sentence_with_the_scale(site):
-    text = site["study-vgg-smoke"].text
+    text = site["study-vgg"].text
     start = text.index("At smoke scale (2 of 200 epochs)")
     sentence = text[start : text.index("diverged) 40.00", start)]
     assert ". " not in sentence
     assert "ACProp (default) (1 of 2 finished: 1 diverged) 50.00" in sentence
 
 
+def test_what_is_known_comes_before_what_this_machine_has_just_run(tmp_path):
+    """Smoke runs rank nobody, and five seeds at small scale may."""
+    low, high = (0.50, 0.51, 0.53, 0.52, 0.54), (0.80, 0.81, 0.82, 0.83, 0.84)
+    stored = [
+        replace(r, scale="small", commit="stored1", machine={"cores": 64})
+        for r in [*seeds("acprop", high), *seeds("adam", low)]
+    ]
+    known = study(stored, name="rl/dqn-four-rooms", scale="small")
+    fresh = study(RUNS, name="rl/dqn-four-rooms")
+    build(tmp_path, studies=[(known, stored)], here=[(fresh, RUNS)])
+    text = page_of(tmp_path, "study-rl-dqn-four-rooms").text
+    marks = (
+        "Small scale, 5 seeds", "worse", "stored cores: 64; commit stored1",
+        "Run on this machine, smoke scale, 2 seeds", "this machine cores: 2;",
+    )  # fmt: skip
+    places = [text.index(mark) for mark in marks]
+    assert places == sorted(places)
+    paper = page_of(tmp_path, "paper").text
+    assert "1 comparisons at small scale: 1 same order." in paper
+    assert "run on this machine, smoke scale" in paper
+    listed = page_of(tmp_path, "studies").text
+    assert listed.index("small scale, 5 seeds") < listed.index("run on this machine")
+    names = {file.name for file in (tmp_path / "studies").glob("*.jsonl")}
+    key = "rl-dqn-four-rooms"
+    assert names == {f"{key}-small.jsonl", f"{key}-smoke-here.jsonl"}
+
+
 def test_what_ran_where_and_for_how_long_is_said(site):
     for text in ("time taken 12 min 34 s", "cores: 2", "abc123", "torch: 2.13"):
         assert text in site["index"].text
-    assert "cifar10: official" in site["study-vgg-smoke"].text
+    assert "cifar10: official" in site["study-vgg"].text
 
 
 def test_the_records_beside_the_pages_are_those_that_were_given(site, path):
@@ -393,7 +422,7 @@ def test_the_same_records_give_the_same_bytes(path, tmp_path):
 
 def test_a_site_with_nothing_on_it_says_that_nothing_is_missing(tmp_path):
     made = write_site(tmp_path, Content([], [], []), missing=[], about={})
-    assert "Nothing that was asked for is missing." in Page(made.read_text()).text
+    assert "Nothing is missing." in Page(made.read_text()).text
     names = {file.name for file in tmp_path.iterdir()}
     assert names == {"index.html", "paper.html", "about.html", "explorer.html"}
 
@@ -478,7 +507,7 @@ def test_a_picture_turns_light_on_dark_with_the_page(chromium, path):
     driver, browser = chromium
     means = []
     for dark in (False, True):
-        opened(chromium, path, "study-vgg-smoke", width=1280, dark=dark)
+        opened(chromium, path, "study-vgg", width=1280, dark=dark)
         driver.get((path.parent / "studies" / "vgg-smoke.svg").as_uri())
         browser.settle(driver)
         ink = driver.execute_script(

@@ -5,13 +5,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from acprop.report.selection import best, selection_metric
 from acprop.report.statistics import (
     arms_of,
-    best,
     brief,
     describe,
     over_seeds,
-    selection_metric,
     summarize,
     unclean,
     varying,

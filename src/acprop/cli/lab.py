@@ -235,21 +235,16 @@ def bound(
     plot: Plot = None,
 ) -> None:
     """A convergence theorem as printed, as corrected, and what a run does."""
-    from acprop.lab.bound_curves import bound_curves
     from acprop.lab.bounds import bound as compare
+    from acprop.lab.bounds import bound_curves
+    from acprop.lab.descent import WalkSettings
 
     reports = [
         compare(
             problem,
             theorem,  # type: ignore[arg-type]  # checked there
-            alpha0=a,
-            eta=e,
-            steps=T,
-            eps=eps,
-            beta1=b1,
-            beta2=b2,
-            optimizer=optimizer,
-            seeds=seeds,
+            WalkSettings(a, e, T, eps, b1, b2, seeds=seeds),
+            optimizer,
         )
         for a, e, T, b1, b2 in product(
             numbers("alpha0", alpha0),

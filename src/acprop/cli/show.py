@@ -224,15 +224,10 @@ def stages(found: "Sequence[RunStage]", *, json: bool) -> None:
 def comparison(study: StudyRecord, runs: Sequence[RunRecord]) -> None:
     """The tables of a study by the ruleset default or tuned."""
     from acprop.report.studies import gather
-    from acprop.report.tables import (
-        detail_table,
-        markdown,
-        study_table,
-        trial_table,
-    )
+    from acprop.report.tables import markdown, study_table, trial_table
 
     found = gather(study, runs)
-    for made in (trial_table(found), study_table(found), detail_table(found)):
+    for made in (trial_table(found), study_table(found)):
         if made.rows:  # too wide for a terminal's table
             typer.echo(markdown(made))
 

@@ -12,16 +12,14 @@ What happens at the very first step is a matter of convention: see `acprop.rule`
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from acprop.lab.arrays import Floats
-from acprop.lab.lines import line
+from acprop.lab.arrays import Array
+from acprop.lab.curves import curves
 from acprop.lab.methods import method
-from acprop.lab.steps import iterate
+from acprop.lab.simulate import Trajectory, trajectory
 from acprop.records import Curves
-from acprop.reference import Hyper
 from acprop.rule import AUTHORS, Convention
 
 X0 = 100.0
@@ -32,26 +30,19 @@ OPTIMIZERS = ("acprop-paper", "adabelief", "adashift", "adam", "rmsprop", "sgd")
 STEPS = 15_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Descent:
-    """x_0 … x_T as [t, lr]; the step sizes are |x_t - x_{t-1}|."""
+@dataclass(frozen=True, slots=True)
+class Absolute:
+    """The problem, unconstrained; slope: that of |x| is the sign, 0 at 0."""
 
-    optimizer: str
-    learning_rates: tuple[float, ...]
-    x: Floats
+    x0: float = X0
+    slope: Callable[[Array], Array] = np.sign
+    lo: float = -math.inf
+    hi: float = math.inf
 
-    @property
-    def step_sizes(self) -> Floats:
-        """[t, lr], t from 1."""
-        return np.abs(np.diff(self.x, axis=0))
-
-    @property
-    def crossings(self) -> tuple[int | None, ...]:
-        """The first t with x_t on the other side of 0, or None; one for each lr."""
-        crossed = self.x <= 0
-        return tuple(
-            int(np.argmax(column)) if column.any() else None for column in crossed.T
-        )
+    def gradient(self, t: int, x: Array) -> Array:
+        """The gradient at x, whatever the step."""
+        del t
+        return self.slope(x)
 
 
 def descend(
@@ -61,25 +52,20 @@ def descend(
     convention: Convention = AUTHORS,
     beta1: float = 0.9,
     beta2: float = 0.999,
-    eps: float | None = None,
     steps: int = STEPS,
-    gradient: Callable[[Floats], Floats] = np.sign,
-) -> Descent:
-    """Run one optimizer, all learning rates at once.
-
-    gradient: that of |x| is the sign, 0 at 0; any other function may take its place.
-    """
-    x0 = np.full(len(learning_rates), X0)
-    moves = iterate(
+    slope: Callable[[Array], Array] = np.sign,
+) -> Trajectory:
+    """Run one optimizer from x_0, all learning rates at once."""
+    return trajectory(
+        Absolute(slope=slope),
         method(name),
-        convention,
-        Hyper(beta1=beta1, beta2=beta2, eps=eps, axis=()),
-        lambda _, x: gradient(x),
+        beta1=beta1,
+        beta2=beta2,
+        alpha0=learning_rates,
+        convention=convention,
         steps=steps,
-        x0=x0,
-        alpha0=np.array(learning_rates),
+        eta=0.0,
     )
-    return Descent(name, learning_rates, np.stack([x0, *(x for _, x in moves)]))
 
 
 def largest_step(beta1: float, beta2: float) -> float:
@@ -88,48 +74,26 @@ def largest_step(beta1: float, beta2: float) -> float:
 
 
 def records() -> list[Curves]:
-    """The paper's four panels: x and the step size, at either learning rate."""
-    runs = [descend(name) for name in OPTIMIZERS]
-    return [
-        panel(runs, column)
-        for column in range(len(LEARNING_RATES))
-        for panel in (_trajectory, _step_size)
-    ]
+    """The paper's four panels: x and the step size, at either learning rate.
 
-
-def _about(lr: float) -> dict[str, Any]:
-    return {
-        "lr": lr,
-        "x0": X0,
-        "beta1": 0.9,
-        "beta2": 0.999,
-        "convention": AUTHORS.name,
-        "steps": STEPS,
-    }
-
-
-def _trajectory(runs: list[Descent], column: int) -> Curves:
-    t = np.arange(0, STEPS + 1, 50)
-    lines = tuple(line(run.optimizer, t, run.x[t, column]) for run in runs)
-    lr = LEARNING_RATES[column]
-    title = f"trajectory on |x|, lr = {lr:g}"
-    return Curves("absolute", title, "step t", "x", lines, about=_about(lr))
-
-
-def _step_size(runs: list[Descent], column: int) -> Curves:
-    """Thinned by the largest step of every 50, so that no peak is lost."""
-    t = np.arange(50, STEPS + 1, 50)
-    lines = tuple(
-        line(run.optimizer, t, run.step_sizes[:, column].reshape(-1, 50).max(axis=1))
-        for run in runs
-    )
-    lr = LEARNING_RATES[column]
-    return Curves(
-        "absolute",
-        f"step size on |x|, lr = {lr:g}",
-        "step t",
-        "largest |x_t - x_{t-1}| of 50 steps",
-        lines,
-        y_scale="log",
-        about=_about(lr),
-    )
+    Step sizes are thinned by the largest of every 50, so that no peak is lost.
+    """
+    runs = {name: descend(name) for name in OPTIMIZERS}
+    t, panels = np.arange(50, STEPS + 1, 50), list[Curves]()
+    for k, lr in enumerate(LEARNING_RATES):
+        about = {"lr": lr, "x0": X0, "beta1": 0.9, "beta2": 0.999}
+        about |= {"convention": AUTHORS.name, "steps": STEPS}
+        paths = [
+            (name, np.append(0, t), np.append(X0, run.x[t - 1, k]))
+            for name, run in runs.items()
+        ]
+        title = f"trajectory on |x|, lr = {lr:g}"
+        panels.append(curves("absolute", title, ("step t", "x"), paths, about=about))
+        sizes = [
+            (name, t, run.step_sizes[:, k].reshape(-1, 50).max(axis=1))
+            for name, run in runs.items()
+        ]
+        title = f"step size on |x|, lr = {lr:g}"
+        axes = "step t", "largest |x_t - x_{t-1}| of 50 steps"
+        panels.append(curves("absolute", title, axes, sizes, log="y", about=about))
+    return panels

@@ -13,7 +13,7 @@ cancels. Neither says that its left side is an expectation.
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,9 +21,11 @@ import numpy as np
 from acprop import checks
 from acprop.checks import UserError
 from acprop.lab.arrays import Floats
+from acprop.lab.curves import curves, horizons
 from acprop.lab.descent import SECTION_4, WalkSettings, walk
 from acprop.lab.methods import Method, method
 from acprop.lab.nonconvex import NonConvex, problem
+from acprop.records import Curves
 from acprop.rule import Convention, Rule
 
 Theorem = Literal["4.1", "momentum"]
@@ -237,46 +239,45 @@ class BoundReport:
         }
 
 
+# What a theorem speaks about (the first is meant if nothing is given), and its η.
+_SUBJECTS: dict[str, tuple[tuple[str, ...], str]] = {
+    "4.1": (("acprop-paper", "adashift", "sgd"), "[0.5, 1)"),
+    "momentum": (("acprop-before",), "(0.5, 1]"),
+}
+
+
 def bound(
     problem_name: str,
     theorem: Theorem,
-    *,
-    alpha0: float,
-    eta: float = 0.5,
-    steps: int = 1000,
-    eps: float = 1.0,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
+    settings: WalkSettings,
     optimizer: str | None = None,
-    seeds: int = 16,
 ) -> BoundReport:
     """Compare a theorem with a run of what it speaks about.
 
-    optimizer: for Theorem 4.1 acprop (the default), adashift or sgd; for the momentum
-        theorem acprop-before, which then keeps AMSGrad's maximum as it demands.
+    The momentum theorem's acprop-before keeps AMSGrad's maximum, as it demands.
     """
-    p = problem(problem_name)
-    chosen = _subject(theorem, optimizer)
-    if theorem == "4.1" and not 0.5 <= eta < 1:
-        raise UserError(f"eta must be in [0.5, 1) for theorem 4.1, got {eta}")
-    if theorem == "momentum" and not 0.5 < eta <= 1:
-        raise UserError(f"eta must be in (0.5, 1] for theorem momentum, got {eta}")
-    momentum = theorem == "momentum"
-    h = WalkSettings(
-        alpha0, eta, steps, eps, beta1, beta2, amsgrad=momentum, seeds=seeds
-    )
-    c = natural_constants(p, chosen, eps=eps, beta1=beta1)
-    printed, corrected = sides(theorem, c, h)
+    p, eta, is_momentum = problem(problem_name), settings.eta, theorem == "momentum"
+    checks.one_of("theorem", theorem, _SUBJECTS)
+    allowed, etas = _SUBJECTS[theorem]
+    if optimizer is not None and optimizer not in allowed:
+        raise UserError(
+            f"optimizer must be one of {', '.join(allowed)} for theorem {theorem}, "
+            f"got {optimizer}; the theorem does not speak about others"
+        )
+    if not (0.5 <= eta <= 1 and eta != (0.5 if is_momentum else 1)):
+        raise UserError(f"eta must be in {etas} for theorem {theorem}, got {eta}")
+    chosen = method(optimizer or allowed[0])
+    h = replace(settings, amsgrad=is_momentum)
+    c = natural_constants(p, chosen, eps=h.eps, beta1=h.beta1)
     return BoundReport(
-        problem=p.name,
-        theorem=theorem,
-        optimizer=chosen.name,
-        settings=h,
-        constants=c,
-        printed=printed,
-        corrected=corrected,
-        measured=measure(p, chosen, h),
-        alpha0_is_allowed=alpha0 <= c.alpha0_limit,
+        p.name,
+        theorem,
+        chosen.name,
+        h,
+        c,
+        *sides(theorem, c, h),
+        measure(p, chosen, h),
+        h.alpha0 <= c.alpha0_limit,
     )
 
 
@@ -287,15 +288,25 @@ def sides(theorem: Theorem, c: Constants, h: WalkSettings) -> tuple[float, float
     return momentum_printed(c, h), momentum_corrected(c, h)
 
 
-_SUBJECTS = {"4.1": ("acprop-paper", "adashift", "sgd"), "momentum": ("acprop-before",)}
-
-
-def _subject(theorem: str, optimizer: str | None) -> Method:
-    checks.one_of("theorem", theorem, _SUBJECTS)
-    allowed = _SUBJECTS[theorem]
-    if optimizer is not None and optimizer not in allowed:
-        raise UserError(
-            f"optimizer must be one of {', '.join(allowed)} for theorem {theorem}, "
-            f"got {optimizer}; the theorem does not speak about others"
-        )
-    return method(optimizer or allowed[0])
+def bound_curves(report: BoundReport) -> Curves:
+    """The measured average against the printed and the corrected bound at every T."""
+    h = report.settings
+    T = horizons(1, h.steps, 60)
+    run = walk(problem(report.problem), method(report.optimizer), h)
+    right = [
+        sides(report.theorem, report.constants, replace(h, steps=int(t))) for t in T
+    ]
+    printed, corrected = zip(*right, strict=True)
+    panel = curves(
+        "bound",
+        f"{report.theorem}, {report.optimizer} on {report.problem}, "
+        f"α0 = {h.alpha0:g}, η = {h.eta:g}, ε = {h.eps:g}",
+        ("T", "mean squared gradient"),
+        [
+            ("measured", T, np.mean(run.averages, axis=1)[T - 1]),
+            ("printed bound", T, printed),
+            ("corrected bound", T, corrected),
+        ],
+        log="xy",
+    )
+    return replace(panel, y_scale="symlog") if min(printed) <= 0 else panel

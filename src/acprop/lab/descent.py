@@ -17,7 +17,7 @@ from acprop.lab.arrays import Floats
 from acprop.lab.methods import Method
 from acprop.lab.nonconvex import NonConvex
 from acprop.lab.steps import iterate
-from acprop.reference import Hyper, State
+from acprop.reference import Settings, State
 from acprop.rule import PAPER, Clip, Convention, Rule
 
 SECTION_4 = replace(PAPER, name="section 4", eps_placement="outside")
@@ -84,7 +84,9 @@ def walk(
 ) -> Walk:
     """Run the method from x0, once for each seed."""
     rng = np.random.default_rng(h.seed)
-    hyper = Hyper(h.beta1, h.beta2, h.eps, amsgrad=h.amsgrad, clip=h.clip, axis=())
+    settings = Settings(
+        h.beta1, h.beta2, h.eps, amsgrad=h.amsgrad, clip=h.clip, axis=()
+    )
     squared = np.empty((h.steps, h.seeds))
     A_min, A_max, n_clipped = np.inf, 0.0, 0
 
@@ -97,7 +99,7 @@ def walk(
     moves = iterate(
         method,
         convention,
-        hyper,
+        settings,
         noisy,
         steps=h.steps,
         x0=x0,
@@ -105,7 +107,7 @@ def walk(
         eta=h.eta,
     )
     for step, _ in moves:
-        A = preconditioner(method, step.before, step.after, hyper, convention)
+        A = preconditioner(method, step.before, step.after, settings, convention)
         A_min, A_max = min(A_min, float(np.min(A))), max(A_max, float(np.max(A)))
         if h.clip is not None:
             bound = step.t**0.25 if isinstance(h.clip, str) else h.clip
@@ -117,7 +119,7 @@ def preconditioner(
     method: Method,
     old: State,
     new: State,
-    h: Hyper,
+    h: Settings,
     convention: Convention = SECTION_4,
 ) -> Floats:
     """A_t = 1/(√s_k + ε), k = t - delay, or 1 for plain SGD; s_k may be a maximum.

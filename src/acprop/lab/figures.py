@@ -1,6 +1,6 @@
 """The paper's toy figures at its own scale, as records; `acprop.report` draws them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,6 @@ from acprop.lab.claims.sparse import log_ratios
 from acprop.lab.methods import METHODS
 from acprop.lab.problems import dense, sparse
 from acprop.lab.regions import regions
-from acprop.lab.simulate import trajectory
 from acprop.lab.trajectories import (
     delays,
     over_a_few_periods,
@@ -30,7 +29,7 @@ class Figure:
     name: str
     place: str
     caption: str
-    make: Callable[[], list[Record]]
+    make: Callable[[], Sequence[Record]]
 
 
 def areas(problem: str, beta1: float) -> list[Record]:
@@ -45,35 +44,21 @@ def areas(problem: str, beta1: float) -> list[Record]:
     return [*found, *borders]
 
 
-def periods() -> list[Record]:
-    """s_t and g_t on the dense problem, once settled."""
-    problem = dense(10)
-    run = trajectory(
-        problem, METHODS["acprop-paper"], beta1=0.9, beta2=0.9, alpha0=0.1, steps=4000
-    )
-    return [
-        over_a_few_periods(problem, run, n=n, title=title, name="periods-dense")
-        for n, title in ((5, "five periods"), (1, "one period"))
-    ]
-
-
 def difference(beta1: float) -> Surface:
     """s⁺/s⁻ - v⁺/v⁻ over (β2, P), from the closed forms."""
     periods = np.arange(4, 51)
     beta2 = np.linspace(0.1, 0.99, 90)
-    rows: list[tuple[float, ...]] = []
-    for P in periods:
-        s, v = log_ratios(int(P), beta1, beta2)
-        rows.append(tuple(float(value) for value in np.exp(s) - np.exp(v)))
+    ratios = [log_ratios(int(P), beta1, beta2) for P in periods]
+    label = "s⁺/s⁻ - v⁺/v⁻"
     return Surface(
         "difference",
-        f"s⁺/s⁻ - v⁺/v⁻, β1 = {beta1}",
+        f"{label}, β1 = {beta1}",
         "β2",
         "P",
-        "s⁺/s⁻ - v⁺/v⁻",
-        tuple(float(b) for b in beta2),
-        tuple(float(P) for P in periods),
-        tuple(rows),
+        label,
+        tuple(beta2.tolist()),
+        tuple(periods.astype(float).tolist()),
+        tuple(tuple((np.exp(s) - np.exp(v)).tolist()) for s, v in ratios),
         about={"problem": "sparse", "beta1": beta1},
     )
 
@@ -89,6 +74,15 @@ def _area(problem: str, beta1: float, place: str) -> Figure:
     )
 
 
+def _trajectories(kind: str, place: str, caption: str) -> Figure:
+    return Figure(
+        f"trajectories-{kind}",
+        place,
+        caption,
+        lambda: [paper_trajectories(kind, takes_first_step=k) for k in (True, False)],
+    )
+
+
 FIGURES = {
     f.name: f
     for f in (
@@ -98,28 +92,15 @@ FIGURES = {
         _area("sparse", 0.85, "Appendix A.3"),
         _area("sparse", 0.9, "Fig. 3"),
         _area("sparse", 0.95, "Appendix A.3"),
-        Figure(
-            "trajectories-dense",
-            "Fig. 2",
-            "Trajectories on Eq. 1, x* = -1.",
-            lambda: [paper_trajectories("dense", kick=k) for k in (True, False)],
-        ),
-        Figure(
-            "trajectories-sparse",
-            "Fig. 4",
-            "Trajectories on Eq. 2, x* = 0.",
-            lambda: [paper_trajectories("sparse", kick=k) for k in (True, False)],
-        ),
+        _trajectories("dense", "Fig. 2", "Trajectories on Eq. 1, x* = -1."),
+        _trajectories("sparse", "Fig. 4", "Trajectories on Eq. 2, x* = 0."),
         Figure(
             "adashift-delays",
             "Appendix A.3",
             "AdaShift with various delays n on both problems.",
             lambda: [
-                delays(problem, ns, beta1=0.5, beta2=0.5, alpha0=0.1, steps=4000)
-                for problem, ns in (
-                    (dense(10), (1, 2, 5, 10, 12, 20)),
-                    (sparse(20), (1, 3, 4, 10, 20, 22)),
-                )
+                delays(dense(10), (1, 2, 5, 10, 12, 20)),
+                delays(sparse(20), (1, 3, 4, 10, 20, 22)),
             ],
         ),
         Figure(
@@ -127,7 +108,10 @@ FIGURES = {
             "Appendix A.1",
             "s_t and g_t of ACProp on Eq. 1 with P = 10: s is smallest at kP, just "
             "before the large gradient.",
-            periods,
+            lambda: [
+                over_a_few_periods(5, "five periods"),
+                over_a_few_periods(1, "one period"),
+            ],
         ),
         Figure(
             "moments-sparse",
@@ -145,38 +129,38 @@ FIGURES = {
             "harmonic",
             "Appendix B.2",
             "Error of the closed form of Σ k^-η.",
-            lambda: [*harmonic.records()],
+            harmonic.records,
         ),
         Figure(
             "absolute",
             "Appendix C.1",
             "f(x) = |x| from x0 = 100: trajectories and step sizes.",
-            lambda: [*absolute.records()],
+            absolute.records,
         ),
         Figure(
             "constants",
             "Section 4, ours",
             "Second moments of Gaussian gradients, measured and expected.",
-            lambda: [*gaussian.records()],
+            gaussian.records,
         ),
         Figure(
             "stochastic",
             "Appendix A.1, ours",
             "The stochastic variant of Eq. 1.",
-            lambda: [*stochastic.records()],
+            stochastic.records,
         ),
         Figure(
             "rates",
             "Section 4, ours",
             "Mean squared gradient against the horizon.",
-            lambda: [*rates.records()],
+            rates.records,
         ),
         Figure(
             "phase",
             "Lemma 3.3, ours",
             "When asynchrony survives averaging first: borders on Eq. 1, in the limit "
             "of large P and exact.",
-            lambda: [*phase.records()],
+            phase.records,
         ),
     )
 }

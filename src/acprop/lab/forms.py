@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from acprop.lab import printed
+from acprop.lab.curves import curves
 from acprop.lab.limits import limits
-from acprop.lab.lines import line
 from acprop.lab.problems import periodic
 from acprop.records import Curves
 
@@ -41,25 +41,15 @@ def periodic_state(problem: str, P: int, beta1: float, beta2: float) -> dict[str
 def state_curves(problem: str, P: int, beta1: float, beta2: float) -> Curves:
     """v and s over one period, as derived, and the printed s where there is one."""
     state = limits(periodic(problem, P), beta1, beta2)
-    phases = np.arange(P + 1)
-    derived = [
-        line(f"{label}, derived", phases, y[phases % P])
-        for label, y in (("v", state.v), ("s", state.s))
-    ]
+    t = np.arange(P + 1)
+    lines = [("v, derived", t, state.v[t % P]), ("s, derived", t, state.s[t % P])]
     table = periodic_state(problem, P, beta1, beta2)["printed"]
     shown = [(at % P, table[_name(at)]["s"]) for at in OFFSETS]
-    points = sorted((float(at), s) for at, s in shown if s is not None and s > 0)
+    points = sorted((at, s) for at, s in shown if s is not None and s > 0)
     if points:
-        x, y = zip(*points, strict=True)
-        derived.append(line("s, printed", x, y))
-    return Curves(
-        "limits",
-        f"{problem}, P = {P}, β1 = {beta1:g}, β2 = {beta2:g}",
-        "t - kP",
-        "second moment",
-        tuple(derived),
-        y_scale="log",
-    )
+        lines.append(("s, printed", *np.array(points).T))
+    title = f"{problem}, P = {P}, β1 = {beta1:g}, β2 = {beta2:g}"
+    return curves("limits", title, ("t - kP", "second moment"), lines, log="y")
 
 
 def _name(at: int) -> str:

@@ -16,16 +16,16 @@ import numpy as np
 
 from acprop.checks import UserError
 from acprop.lab.arrays import Floats
-from acprop.lab.lines import line
+from acprop.lab.curves import curves
 from acprop.lab.methods import method
 from acprop.lab.steps import final_state
 from acprop.records import Curves
-from acprop.reference import Hyper
+from acprop.reference import Settings
 from acprop.rule import OPTAX, PAPER, Convention
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian:
+class NormalGradients:
     """Independent gradients of mean mu and standard deviation sigma."""
 
     mu: float
@@ -68,7 +68,7 @@ class Moments:
 
 
 def measure(
-    gradients: Gaussian,
+    gradients: NormalGradients,
     beta1: float,
     beta2: float = 0.9,
     *,
@@ -86,7 +86,7 @@ def measure(
     """
     rate = max(beta2, beta1**2)
     steps = math.ceil(math.log(1e-7) / math.log(rate)) if steps is None else steps
-    h = Hyper(beta1=beta1, beta2=beta2, eps=0.0, axis=())
+    h = Settings(beta1=beta1, beta2=beta2, eps=0.0, axis=())
 
     def second_moment(name: str) -> Floats:
         rng = np.random.default_rng(seed)
@@ -150,47 +150,38 @@ RATIOS = tuple(float(r) for r in np.geomspace(1e-2, 1e2, 9))
 
 def records() -> list[Curves]:
     """Denominators and their ratio against μ/σ, measured and predicted; σ = 1."""
-    return [_denominators(0.9), _denominators(0.5), _factors()]
-
-
-def _denominators(beta1: float) -> Curves:
-    measured = [measure(Gaussian(r, 1.0), beta1, lanes=2048) for r in RATIOS]
-    predicted = [Gaussian(r, 1.0) for r in RATIOS]
-    rows = {
-        "√v, measured": [m.v for m in measured],
-        "√(μ² + σ²)": [p.uncentered() for p in predicted],
-        "√s, measured": [m.s for m in measured],
-        "√(2β1²/(1 + β1))·σ": [p.centered(beta1) for p in predicted],
-        "√s with m_{t-1}: √(2/(1 + β1))·σ": [
-            p.centered(beta1, OPTAX) for p in predicted
-        ],
-        "σ, as printed": [1.0 for _ in predicted],
-    }
-    return Curves(
-        "constants",
-        f"denominators for gradients N(μ, 1), β1 = {beta1}",
-        "μ/σ",
-        "√ of the second moment",
-        tuple(line(label, RATIOS, np.sqrt(values)) for label, values in rows.items()),
-        x_scale="log",
-        y_scale="log",
-        about={"beta1": beta1, "beta2": 0.9, "sigma": 1.0, "lanes": 2048},
-    )
-
-
-def _factors() -> Curves:
-    gradients = [Gaussian(r, 1.0) for r in RATIOS]
-    lines = [line("as printed", RATIOS, [g.printed_factor() for g in gradients])]
+    gradients = [NormalGradients(r, 1.0) for r in RATIOS]
+    factors = {"as printed": [g.printed_factor() for g in gradients]}
     for beta1 in (0.9, 0.5):
-        values = [g.factor(beta1) for g in gradients]
-        lines.append(line(f"corrected, β1 = {beta1}", RATIOS, values))
-    return Curves(
+        factors[f"corrected, β1 = {beta1}"] = [g.factor(beta1) for g in gradients]
+    ratios = curves(
         "constants",
         "uncentered over centered denominator",
-        "μ/σ",
-        "ratio",
-        tuple(lines),
-        x_scale="log",
-        y_scale="log",
+        ("μ/σ", "ratio"),
+        [(label, RATIOS, values) for label, values in factors.items()],
+        log="xy",
         about={"sigma": 1.0, "eps": 0.0},
+    )
+    return [_denominators(gradients, 0.9), _denominators(gradients, 0.5), ratios]
+
+
+def _denominators(gradients: list[NormalGradients], beta1: float) -> Curves:
+    measured = [measure(g, beta1, lanes=2048) for g in gradients]
+    rows = {
+        "√v, measured": [m.v for m in measured],
+        "√(μ² + σ²)": [g.uncentered() for g in gradients],
+        "√s, measured": [m.s for m in measured],
+        "√(2β1²/(1 + β1))·σ": [g.centered(beta1) for g in gradients],
+        "√s with m_{t-1}: √(2/(1 + β1))·σ": [
+            g.centered(beta1, OPTAX) for g in gradients
+        ],
+        "σ, as printed": [1.0 for _ in gradients],
+    }
+    return curves(
+        "constants",
+        f"denominators for gradients N(μ, 1), β1 = {beta1}",
+        ("μ/σ", "√ of the second moment"),
+        [(label, RATIOS, np.sqrt(values)) for label, values in rows.items()],
+        log="xy",
+        about={"beta1": beta1, "beta2": 0.9, "sigma": 1.0, "lanes": 2048},
     )

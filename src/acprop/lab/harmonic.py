@@ -14,7 +14,7 @@ import numpy as np
 
 from acprop import checks
 from acprop.lab.arrays import Floats
-from acprop.lab.lines import line
+from acprop.lab.curves import curves
 from acprop.records import Curves
 
 ETAS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 0.999)  # "from 0.5 to 0.999"
@@ -67,36 +67,33 @@ def naive_sums(eta: float, sizes: Sequence[int]) -> Floats:
 
 def records() -> list[Curves]:
     """The expression's error against N, against η, relatively, and against rounding."""
-    about = {"etas": list(ETAS), "sizes": list(SIZES)}
     exact = {eta: sums(eta, SIZES) for eta in ETAS}
     errors = {eta: np.array([expression_error(eta, n) for n in SIZES]) for eta in ETAS}
-    by_n = tuple(line(f"η = {eta}", SIZES, errors[eta]) for eta in ETAS)
-    relative = tuple(line(f"η = {e}", SIZES, errors[e] / exact[e]) for e in ETAS)
-    fine = tuple(float(e) for e in np.linspace(0.5, 0.999, 100))
-    by_eta = tuple(
-        line(f"N = 10^{power}", fine, [expression_error(e, 10.0**power) for e in fine])
+    fine = np.linspace(0.5, 0.999, 100).tolist()
+    by_n = [(f"η = {e}", SIZES, error) for e, error in errors.items()]
+    by_eta = [
+        (f"N = 10^{power}", fine, [expression_error(e, 10.0**power) for e in fine])
         for power in (3, 4, 5, 6, 7)
-    )
-    rounding = tuple(
-        line(f"η = {e}", SIZES, np.abs(naive_sums(e, SIZES) - exact[e]))
-        for e in (0.5, 0.9)
-    )
+    ]
+    relative = [(f"η = {e}", SIZES, errors[e] / exact[e]) for e in ETAS]
+    rounding = [
+        (f"η = {e}", SIZES, np.abs(naive_sums(e, SIZES) - exact[e])) for e in (0.5, 0.9)
+    ]
     panels = (
-        ("error of the expression", "N", "expression - sum", by_n),
-        ("error of the expression, by η", "η", "expression - sum", by_eta),
-        ("relative error of the expression", "N", "(expression - sum)/sum", relative),
-        ("rounding error of a plain float64 loop", "N", "|loop - sum|", rounding),
+        ("error of the expression", ("N", "expression - sum"), by_n),
+        ("error of the expression, by η", ("η", "expression - sum"), by_eta),
+        ("relative error of the expression", ("N", "(expression - sum)/sum"), relative),
+        ("rounding error of a plain float64 loop", ("N", "|loop - sum|"), rounding),
     )
+    about = {"etas": list(ETAS), "sizes": list(SIZES)}
     return [
-        Curves(
+        curves(
             "harmonic",
             title,
-            x_label,
-            y_label,
+            axes,
             lines,
-            x_scale="linear" if x_label == "η" else "log",
-            y_scale="log",
+            log="y" if axes[0] == "η" else "xy",
             about=about,
         )
-        for title, x_label, y_label, lines in panels
+        for title, axes, lines in panels
     ]

@@ -22,7 +22,7 @@ import numpy as np
 
 from acprop import checks
 from acprop import rule as rules
-from acprop.reference import Array, Hyper, State, step
+from acprop.reference import Array, Settings, State, step
 from acprop.rule import Convention, Rule
 
 
@@ -75,18 +75,18 @@ def advance(
     convention: Convention,
     state: State,
     g: Array,
-    h: Hyper,
+    h: Settings,
     *,
-    kick: bool = True,
+    takes_first_step: bool = True,
 ) -> tuple[State, Array]:
     """Take the gradient g_t; return the new state and the direction d_t.
 
-    kick: False makes that 0 while the second moment of a rule has seen nothing.
+    takes_first_step: False makes d_t 0 while the second moment has seen nothing.
     """
     if isinstance(method.rule, Rule):
         h = h._replace(amsgrad=method.amsgrad or h.amsgrad)
         state, d = step(method.rule, convention, state, g, h)
-        if not kick and state.t <= method.rule.delay:
+        if not takes_first_step and state.t <= method.rule.delay:
             d = np.zeros_like(d)
             state = state._replace(M=d if method.rule.keeps_average else state.M)
         return state, d
@@ -99,7 +99,7 @@ def advance(
     return (_avagrad if method.rule == "avagrad" else _adopt)(state, g, h)
 
 
-def _avagrad(state: State, g: Array, h: Hyper) -> tuple[State, Array]:
+def _avagrad(state: State, g: Array, h: Settings) -> tuple[State, Array]:
     m = h.beta1 * state.m + (1 - h.beta1) * g
     e = 1 / (np.sqrt(state.s) + h.eps) + 0 * g
     d = m * e / np.sqrt(np.mean(e**2, axis=h.axis, keepdims=True))
@@ -107,7 +107,7 @@ def _avagrad(state: State, g: Array, h: Hyper) -> tuple[State, Array]:
     return state._replace(m=m, s=v), d
 
 
-def _adopt(state: State, g: Array, h: Hyper) -> tuple[State, Array]:
+def _adopt(state: State, g: Array, h: Settings) -> tuple[State, Array]:
     """Here m is the mean of the normalised gradients: the direction itself."""
     if state.t == 1:
         return state._replace(s=g**2), 0 * g

@@ -15,20 +15,22 @@ and for no β2 near 1 if φ ≤ ½, which is β1 ≤ 0.5652 for the centered rul
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy import optimize  # pyright: ignore[reportMissingTypeStubs]
 
 from acprop.checks import UserError
-from acprop.lab.arrays import Floats
+from acprop.lab.arrays import Array, Floats
+from acprop.lab.curves import Points, curves
 from acprop.lab.drift import drift
-from acprop.lab.lines import line
 from acprop.lab.methods import METHODS, Method
 from acprop.lab.problems import dense
-from acprop.records import Curves, Line, Record
-from acprop.rule import ACPROP_BEFORE, PAPER, Rule
+from acprop.records import Curves
+from acprop.rule import ACPROP_BEFORE, ADABELIEF, ADAM, PAPER, Rule
 
-UNCENTERED = Method("uncentered", Rule(average="before", center=None, delay=1))
+_UNCENTERED = Rule(average="before", center=None, delay=1)
+UNCENTERED = Method("uncentered", _UNCENTERED)
 
 
 def mean_share(rule: Rule, beta1: float) -> float:
@@ -51,12 +53,9 @@ def threshold(rule: Rule, beta1: float) -> float:
 def critical_beta1(rule: Rule) -> float:
     """The largest β1 that is protected near β2 = 1: φ = ½; 0 if none is."""
 
-    def excess(beta1: float) -> float:
-        return mean_share(rule, beta1) - 0.5
-
-    if excess(1e-12) >= -1e-12:  # synchronous
+    if rule.delay == 0:
         return 0.0
-    return float(optimize.brentq(excess, 0, 1, xtol=1e-15))  # pyright: ignore
+    return _root(lambda beta1: mean_share(rule, beta1) - 0.5, 0, 1, 1e-15)
 
 
 def arrived(rule: Rule, beta1: float, j: Floats) -> Floats:
@@ -88,34 +87,35 @@ def band_end(rule: Rule, beta1: float) -> float:
         return math.inf
     if mean_share(rule, beta1) <= 0.5:
         return 0.0
-    low, high = 1e-6, 1.0
+    high = 1.0
     while lead(rule, beta1, high) < 0:
         high *= 2
-
-    def at(a: float) -> float:
-        return lead(rule, beta1, a)
-
-    return float(optimize.brentq(at, low, high, xtol=1e-12))  # pyright: ignore
+    return _root(lambda a: lead(rule, beta1, a), 1e-6, high, 1e-12)
 
 
 def scaled_border(method: Method, beta1: float, P: int) -> float:
     """(1 - β2*)·P² of the exact border near β2 = 1; NaN if there is none."""
 
-    def toward(log_c: float) -> float:
-        beta2 = 1 - math.exp(log_c) / P**2
-        return float(drift(dense(P), method, PAPER, beta1=beta1, beta2=beta2, eps=0.0))
+    def toward(log_c: Array) -> Array:
+        return _drift(P, method, beta1, 1 - np.exp(log_c) / P**2)
 
     grid = np.linspace(0, math.log(0.99 * P**2), 200)
-    beta2 = 1 - np.exp(grid) / P**2
-    wrong = drift(dense(P), method, PAPER, beta1=beta1, beta2=beta2, eps=0.0) < 0
+    wrong = toward(grid) < 0
     if not np.any(wrong):
         return math.nan
     k = int(np.argmax(wrong))
-    found = optimize.brentq(toward, grid[k - 1], grid[k], xtol=1e-13)  # pyright: ignore
-    return math.exp(float(found))  # pyright: ignore
+    return math.exp(_root(toward, grid[k - 1], grid[k], 1e-13))
 
 
-def records() -> list[Record]:
+def _drift(P: int, method: Method, beta1: Array, beta2: Array) -> Array:
+    return drift(dense(P), method, PAPER, beta1=beta1, beta2=beta2, eps=0.0)
+
+
+def _root(f: Callable[[float], Array], low: float, high: float, xtol: float) -> float:
+    return float(optimize.brentq(f, low, high, xtol=xtol))  # pyright: ignore
+
+
+def records() -> list[Curves]:
     """The border over β1: in the limit and for some P; and the plane of P = 100."""
     return [_scaled(), _plane(100)]
 
@@ -123,70 +123,54 @@ def records() -> list[Record]:
 def _scaled() -> Curves:
     rules = {
         "ACProp (average before)": ACPROP_BEFORE,
-        "the same, uncentered": UNCENTERED.rule,
-        "AdaBelief": METHODS["adabelief"].rule,
-        "Adam": METHODS["adam"].rule,
+        "the same, uncentered": _UNCENTERED,
+        "AdaBelief": ADABELIEF,
+        "Adam": ADAM,
     }
-    lines: list[Line] = []
+    lines, critical = list[Points](), critical_beta1(ACPROP_BEFORE)
     for label, rule in rules.items():
-        if not isinstance(rule, Rule):
-            continue
-        first = max(critical_beta1(rule), 0.02) + 0.002
-        beta1 = np.linspace(first, 0.99, 100)
-        lines.append(line(label, beta1, (threshold(rule, float(b)) for b in beta1)))
-    before = METHODS["acprop-before"]
+        beta1 = np.linspace(max(critical_beta1(rule), 0.02) + 0.002, 0.99, 100)
+        lines.append((label, beta1, [threshold(rule, float(b)) for b in beta1]))
     for P in (30, 300):
         beta1 = np.linspace(0.57, 0.99, 40)
-        y = np.array([scaled_border(before, float(b), P) for b in beta1])
+        y = np.array(
+            [scaled_border(METHODS["acprop-before"], float(b), P) for b in beta1]
+        )
         there = np.isfinite(y)
-        lines.append(line(f"average before, P = {P}", beta1[there], y[there]))
-    return Curves(
+        lines.append((f"average before, P = {P}", beta1[there], y[there]))
+    return curves(
         "phase",
-        f"protected below β1 = {critical_beta1(ACPROP_BEFORE):.4f}",
-        "β1",
-        "(1 - β2*)·P²",
-        tuple(lines),
-        y_scale="log",
+        f"protected below β1 = {critical:.4f}",
+        ("β1", "(1 - β2*)·P²"),
+        lines,
+        log="y",
         y_range=(3.0, 300.0),
-        about={"problem": "dense", "critical_beta1": critical_beta1(ACPROP_BEFORE)},
+        about={"problem": "dense", "critical_beta1": critical},
     )
 
 
 def _plane(P: int) -> Curves:
     """Between the lines the drift is wrong."""
-    critical = critical_beta1(ACPROP_BEFORE)
-    beta1 = np.linspace(critical + 0.002, 0.99, 80)
+    beta1 = np.linspace(critical_beta1(ACPROP_BEFORE) + 0.002, 0.99, 80)
     gap = np.geomspace(1e-6, 0.99, 400)
-    wrong = (
-        drift(
-            dense(P),
-            METHODS["acprop-before"],
-            PAPER,
-            beta1=beta1[:, None],
-            beta2=1 - gap,
-            eps=0.0,
-        )
-        < 0
-    )
+    wrong = _drift(P, METHODS["acprop-before"], beta1[:, None], 1 - gap) < 0
     some = np.any(wrong, axis=1)
     first = np.argmax(wrong, axis=1)
-    past = np.arange(len(gap)) > first[:, None]
-    low, high = gap[first], gap[np.argmax(past & ~wrong, axis=1)]
-    ends = some & np.any(past & ~wrong, axis=1)
+    past = (np.arange(len(gap)) > first[:, None]) & ~wrong
+    low, high = gap[first], gap[np.argmax(past, axis=1)]
+    ends = some & np.any(past, axis=1)
     near = [threshold(ACPROP_BEFORE, float(b)) / P**2 for b in beta1]
     far = [band_end(ACPROP_BEFORE, float(b)) / P for b in beta1]
-    lines = (
-        line("c*/P²", beta1, near),
-        line("a*/P", beta1, far),
-        line("exact, near β2 = 1", beta1[some], low[some]),
-        line("exact, the other end", beta1[ends], high[ends]),
-    )
-    return Curves(
+    return curves(
         "phase",
         f"averaging first is wrong between the lines, P = {P}",
-        "β1",
-        "1 - β2",
-        lines,
-        y_scale="log",
+        ("β1", "1 - β2"),
+        [
+            ("c*/P²", beta1, near),
+            ("a*/P", beta1, far),
+            ("exact, near β2 = 1", beta1[some], low[some]),
+            ("exact, the other end", beta1[ends], high[ends]),
+        ],
+        log="y",
         about={"problem": "dense", "period": P, "optimizer": "acprop-before"},
     )

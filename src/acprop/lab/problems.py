@@ -10,7 +10,7 @@ import numpy as np
 
 from acprop import checks
 from acprop.checks import UserError
-from acprop.lab.arrays import Floats
+from acprop.lab.arrays import Array, Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +39,7 @@ class Problem:
         """P, the length of the cycle."""
         return len(self.cycle)
 
-    def gradient(self, t: int, x: float) -> float:
+    def gradient(self, t: int, x: Array) -> float:
         """The gradient of step t, which does not depend on x."""
         del x
         return float(self.cycle[t % len(self.cycle)])

@@ -20,11 +20,11 @@ import numpy as np
 from acprop.checks import UserError
 from acprop.intervals import half_width
 from acprop.lab.arrays import Floats
+from acprop.lab.curves import Points, curves, horizons
 from acprop.lab.descent import Walk, WalkSettings, walk
-from acprop.lab.lines import horizons, line
 from acprop.lab.methods import method
 from acprop.lab.nonconvex import problem
-from acprop.records import Curves, Line
+from acprop.records import Curves
 
 ASYNC = ("acprop-paper", "adashift")
 SYNC = ("adam", "rmsprop", "adabelief")
@@ -82,17 +82,10 @@ def records() -> list[Curves]:
 
 
 def _panel(name: str) -> Curves:
-    T, lines = horizons(1, SETTINGS.steps, 60), list[Line]()
+    T, lines = horizons(1, SETTINGS.steps, 60), list[Points]()
     for optimizer in (*ASYNC, *SYNC, "sgd"):
         run = walk(problem(name), method(optimizer), SETTINGS)
-        lines.append(line(optimizer, T, np.mean(run.averages[T - 1], axis=1)))
-    return Curves(
-        name="rates",
-        title=f"average squared gradient, {name}",
-        x_label="T",
-        y_label="1/T·Σ‖∇f(x_t)‖²",
-        lines=tuple(lines),
-        x_scale="log",
-        y_scale="log",
-        about={"problem": name, **asdict(SETTINGS)},
-    )
+        lines.append((optimizer, T, np.mean(run.averages[T - 1], axis=1)))
+    title, axes = f"average squared gradient, {name}", ("T", "1/T·Σ‖∇f(x_t)‖²")
+    about = {"problem": name, **asdict(SETTINGS)}
+    return curves("rates", title, axes, lines, log="xy", about=about)

@@ -5,7 +5,7 @@
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import repeat
@@ -15,11 +15,11 @@ import numpy as np
 
 from acprop import checks, native
 from acprop.checks import UserError
-from acprop.lab.arrays import Floats
+from acprop.lab.arrays import Array, Floats
 from acprop.lab.methods import Method
 from acprop.lab.problems import Problem
-from acprop.lab.steps import iterate
-from acprop.reference import Hyper
+from acprop.lab.steps import Step, iterate
+from acprop.reference import Settings
 from acprop.rule import PAPER, Convention, Rule
 
 Engine = Literal["auto", "numpy", "native"]
@@ -32,8 +32,8 @@ class Sweep:
     eta: the learning rate of step t is alpha0·t^-eta.
     tail: over how many of the last steps the distance is averaged.
     eps: None takes the convention's own, or the method's if it has no conventions.
-    kick: False keeps x where it is while s has seen nothing. Algorithm 2 divides by √ε
-        there, which moves x to an end of its interval.
+    takes_first_step: False keeps x where it is while s has seen nothing. Algorithm 2
+        divides by √ε there, which moves x to an end of its interval.
     """
 
     methods: tuple[Method, ...]
@@ -45,12 +45,12 @@ class Sweep:
     steps: int = 10_000
     tail: int = 1_000
     eta: float = 0.5
-    kick: bool = True
+    takes_first_step: bool = True
 
     def __post_init__(self) -> None:
-        for name, beta in (("beta1", (self.beta1,)), ("beta2", self.beta2)):
-            for value in beta:
-                checks.decay(name, value)
+        for name, betas in (("beta1", (self.beta1,)), ("beta2", self.beta2)):
+            for beta in betas:
+                checks.decay(name, beta)
         checks.not_negative("eta", self.eta)
         if self.eps is not None:
             checks.not_negative("eps", self.eps)
@@ -61,6 +61,11 @@ class Sweep:
             raise UserError(
                 f"tail must be between 1 and steps = {self.steps}, got {self.tail}"
             )
+
+    @property
+    def settings(self) -> Settings:
+        """The last axis is β2."""
+        return Settings(self.beta1, np.array(self.beta2), self.eps, axis=())
 
 
 def distances(
@@ -77,55 +82,54 @@ def distances(
     threads: how many problems the native engine works on at once; None is one for
         each core. The numpy engine has one only.
     """
-    if engine == "auto":
-        engine = "native" if _has_native(sweep) else "numpy"
-    if engine == "numpy":
-        return np.stack([_distances_numpy(problems, sweep, m) for m in sweep.methods])
-    if not _has_native(sweep):
+    rules = [_native_rule(method) for method in sweep.methods]
+    has_native = None not in rules and native.load() is not None
+    if engine == "native" and not has_native:
         reason = native.why_not() or (
             "it has only rules with a delay of 0 or 1 that do not look ahead and are "
             "not centered on their average"
         )
         raise RuntimeError(f"engine must be 'numpy' here, got 'native': {reason}")
+    if engine == "numpy" or not has_native:
+        return np.stack([_distances_numpy(problems, sweep, m) for m in sweep.methods])
     # ctypes lets go of the interpreter's lock, so threads are enough.
     with ThreadPoolExecutor(os.cpu_count() if threads is None else threads) as pool:
         parts = list(pool.map(_distances_native, problems, repeat(sweep)))
     return np.stack(parts, axis=2)
 
 
-def _distances_numpy(
+def lanes(
     problems: Sequence[Problem], sweep: Sweep, method: Method
-) -> Floats:
-    """One method; the lanes are [alpha0, problem, beta2], m and s know the last two."""
+) -> Iterator[tuple[Step, Floats]]:
+    """Every step, and x after it: [alpha0, problem, beta2]; s has the last two axes."""
     first = problems[0]
     periods = np.array([p.period for p in problems])
-    starts = np.concatenate([[0], np.cumsum(periods)[:-1]])
+    starts = np.cumsum(periods) - periods
     cycles = np.concatenate([p.cycle for p in problems])
-    alpha0 = np.array(sweep.alpha0)[:, None, None]
-    beta2 = np.array(sweep.beta2)
-    h = Hyper(beta1=sweep.beta1, beta2=beta2, eps=sweep.eps, axis=())
-    x0 = np.full((len(sweep.alpha0), len(problems), len(beta2)), first.x0)
-    far = np.zeros_like(x0)
-    for step, x in iterate(
+    return iterate(
         method,
         sweep.convention,
-        h,
+        sweep.settings,
         lambda t, _: cycles[starts + t % periods][:, None],
         steps=sweep.steps,
-        x0=x0,
-        alpha0=alpha0,
+        x0=np.full((len(sweep.alpha0), len(problems), len(sweep.beta2)), first.x0),
+        alpha0=np.array(sweep.alpha0)[:, None, None],
         eta=sweep.eta,
         lo=first.lo,
         hi=first.hi,
-        kick=sweep.kick,
-    ):
-        if step.t > sweep.steps - sweep.tail:
-            far += np.abs(x - first.x_star)
+        takes_first_step=sweep.takes_first_step,
+    )
+
+
+def _distances_numpy(
+    problems: Sequence[Problem], sweep: Sweep, method: Method
+) -> Floats:
+    x_star, quiet = problems[0].x_star, sweep.steps - sweep.tail
+    far = np.zeros((len(sweep.alpha0), len(problems), len(sweep.beta2)))
+    for step, x in lanes(problems, sweep, method):
+        if step.t > quiet:
+            far += np.abs(x - x_star)
     return far / sweep.tail
-
-
-def _has_native(sweep: Sweep) -> bool:
-    return all(_native_rule(m) for m in sweep.methods) and native.load() is not None
 
 
 def _native_rule(method: Method) -> native.SweepRule | None:
@@ -177,7 +181,7 @@ def _distances_native(problem: Problem, sweep: Sweep) -> Floats:
 
 def _unseen(sweep: Sweep, eps: float, outside: float) -> float:
     """What a numerator is multiplied by while s has seen nothing."""
-    if not sweep.kick:
+    if not sweep.takes_first_step:
         return 0.0
     first = sweep.convention.first_step
     if first == "divide":
@@ -187,7 +191,7 @@ def _unseen(sweep: Sweep, eps: float, outside: float) -> float:
 
 
 class Source(Protocol):
-    """Where a single run takes its gradients from, and where it may go."""
+    """Where a run takes its gradients from, and where it may go."""
 
     @property
     def lo(self) -> float: ...
@@ -195,18 +199,29 @@ class Source(Protocol):
     def hi(self) -> float: ...
     @property
     def x0(self) -> float: ...
-    def gradient(self, t: int, x: float) -> float: ...
+    def gradient(self, t: int, x: Array) -> Array: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trajectory:
-    """One run, step by step: t = 1, 2 …, and x after the step."""
+    """A run, step by step: t = 1, 2 …, and x after the step; then alpha0, if several.
 
+    x0: where it began.
+    """
+
+    x0: float
     x: Floats
     g: Floats
     d: Floats
     m: Floats
     s: Floats
+
+    @property
+    def step_sizes(self) -> Floats:
+        """|x_t - x_{t-1}|."""
+        return np.abs(
+            np.diff(self.x, axis=0, prepend=np.full_like(self.x[:1], self.x0))
+        )
 
 
 def trajectory(
@@ -215,34 +230,37 @@ def trajectory(
     *,
     beta1: float,
     beta2: float,
-    alpha0: float,
+    alpha0: float | tuple[float, ...],
     convention: Convention = PAPER,
     eps: float | None = None,
     steps: int = 10_000,
     eta: float = 0.5,
-    kick: bool = True,
+    takes_first_step: bool = True,
 ) -> Trajectory:
-    """Run one method once, and keep everything.
+    """Run one method, and keep everything.
 
     m and s are what the method itself holds: for a delay above 1 they lag behind, and
     ADOPT's m is the mean of its normalised gradients.
     """
+    rates = alpha0 if isinstance(alpha0, tuple) else (alpha0,)
     # A sweep of one, for its checks.
-    Sweep((method,), beta1, (beta2,), (alpha0,), eps=eps, steps=steps, tail=1, eta=eta)
-    h = Hyper(beta1=beta1, beta2=beta2, eps=eps, axis=())
-    kept = np.empty((5, steps))
+    Sweep((method,), beta1, (beta2,), rates, eps=eps, steps=steps, tail=1, eta=eta)
+    shape = np.shape(alpha0)
+    kept = np.empty((5, steps, *shape))
     for step, x in iterate(
         method,
         convention,
-        h,
+        Settings(beta1, beta2, eps, axis=()),
         source.gradient,
         steps=steps,
-        x0=source.x0,
-        alpha0=alpha0,
+        x0=np.full(shape, source.x0) if shape else source.x0,
+        alpha0=np.array(alpha0),
         eta=eta,
         lo=source.lo,
         hi=source.hi,
-        kick=kick,
+        takes_first_step=takes_first_step,
     ):
-        kept[:, step.t - 1] = x, step.g, step.d, step.after.m, step.after.s
-    return Trajectory(*kept)
+        values = x, step.g, step.d, step.after.m, step.after.s
+        for column, value in zip(kept, values, strict=True):
+            column[step.t - 1] = value
+    return Trajectory(source.x0, *kept)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acprop.lab.methods import Method, advance
-from acprop.reference import Array, Hyper, State
+from acprop.reference import Array, Settings, State
 from acprop.rule import Convention
 
 
@@ -33,21 +33,23 @@ class Step(NamedTuple):
 def feed(
     method: Method,
     convention: Convention,
-    h: Hyper,
+    h: Settings,
     gradients: Iterable[Array],
     *,
-    kick: bool = True,
+    takes_first_step: bool = True,
 ) -> Iterator[Step]:
-    """Give a method one gradient after another; `kick` is that of `advance`."""
+    """Give a method one gradient after another; as `advance` does."""
     state = State()
     for g in gradients:
-        after, d = advance(method, convention, state, g, h, kick=kick)
+        after, d = advance(
+            method, convention, state, g, h, takes_first_step=takes_first_step
+        )
         yield Step(g, d, state, after)
         state = after
 
 
 def final_state(
-    method: Method, convention: Convention, h: Hyper, gradients: Iterable[Array]
+    method: Method, convention: Convention, h: Settings, gradients: Iterable[Array]
 ) -> State:
     """The state after the last of the gradients."""
     state = State()
@@ -59,7 +61,7 @@ def final_state(
 def iterate(
     method: Method,
     convention: Convention,
-    h: Hyper,
+    h: Settings,
     gradient: Callable[[int, Array], Array],
     *,
     steps: int,
@@ -68,7 +70,7 @@ def iterate(
     eta: float = 0.0,
     lo: float = -inf,
     hi: float = inf,
-    kick: bool = True,
+    takes_first_step: bool = True,
 ) -> Iterator[tuple[Step, Array]]:
     """Move x along the directions of a method; yield every step, and x after it.
 
@@ -80,6 +82,8 @@ def iterate(
         for t in range(1, steps + 1):
             yield gradient(t, x)  # x as it is by then
 
-    for step in feed(method, convention, h, gradients(), kick=kick):
+    for step in feed(
+        method, convention, h, gradients(), takes_first_step=takes_first_step
+    ):
         x = np.clip(x - alpha0 * step.t**-eta * step.d, lo, hi)
         yield step, x

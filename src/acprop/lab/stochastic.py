@@ -9,19 +9,20 @@ denominator does not depend on g_t, so inside the interval the expected move is 
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from acprop.checks import UserError
 from acprop.lab.arrays import Floats, Ints
-from acprop.lab.lines import line
-from acprop.lab.methods import Method, advance, method
-from acprop.lab.steps import feed, iterate
-from acprop.records import Curves, Line
-from acprop.reference import Hyper, State
+from acprop.lab.curves import Points, curves
+from acprop.lab.methods import advance, method
+from acprop.lab.problems import Problem
+from acprop.lab.simulate import Sweep, distances, lanes
+from acprop.records import Curves
+from acprop.reference import State
 from acprop.rule import PAPER
 
 LO, HI, X0, X_STAR = -1.0, 1.0, 0.0, -1.0
@@ -29,10 +30,14 @@ LO, HI, X0, X_STAR = -1.0, 1.0, 0.0, -1.0
 
 @dataclass(frozen=True, slots=True)
 class Stochastic:
-    """delta: the expected gradient, above 0, so that x* is -1, and below P."""
+    """delta: the expected gradient, above 0, so that x* is -1, and below P.
+
+    seeds: how many runs there are of it.
+    """
 
     period: int
     delta: float
+    seeds: int = 16
 
     def __post_init__(self) -> None:
         if self.period < 3:
@@ -52,102 +57,42 @@ class Stochastic:
         return (P, (1 + self.delta) / (P + 1)), (-1.0, (P - self.delta) / (P + 1))
 
     @property
-    def mean(self) -> float:
-        """E g, summed over the outcomes; it is delta."""
-        return sum(chance * g for g, chance in self.outcomes)
-
-    @property
     def second_moment(self) -> float:
         """E g², summed over the outcomes; it is P + δ·(P - 1)."""
         return sum(chance * g**2 for g, chance in self.outcomes)
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-        """Independent gradients."""
+    def runs(self, steps: int, seed: int = 0) -> list[Problem]:
+        """Each drawn, as a problem whose first period is longer than the run."""
         (high, chance), (low, _) = self.outcomes
-        return np.where(rng.random(shape) < chance, high, low)
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """What is tried: every β2 and every initial learning rate, each with every seed.
-
-    eta: the learning rate of step t is alpha0·t^-eta.
-    eps: None is that of Algorithm 2.
-    """
-
-    beta1: float = 0.9
-    beta2: tuple[float, ...] = (0.999,)
-    alpha0: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-    seeds: int = 16
-    eps: float | None = None
-    steps: int = 10_000
-    tail: int = 1_000
-    eta: float = 0.5
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.tail <= self.steps:
-            raise UserError(
-                f"tail must be between 1 and steps = {self.steps}, got {self.tail}"
-            )
-
-    @property
-    def hyper(self) -> Hyper:
-        """The lanes of m and s are [beta2, seed]."""
-        beta2 = np.array(self.beta2)[:, None]
-        return Hyper(beta1=self.beta1, beta2=beta2, eps=self.eps, axis=())
-
-
-def distances(problem: Stochastic, trial: Trial, name: str = "acprop-paper") -> Floats:
-    """The mean of |x - x*| over the last steps: [alpha0, beta2, seed]."""
-    far: Any = 0.0
-    for t, x in _run(problem, trial, method(name)):
-        if t > trial.steps - trial.tail:
-            far = far + np.abs(x - X_STAR)
-    return far / trial.tail
+        rng = np.random.default_rng(seed)
+        drawn = np.where(rng.random((steps, self.seeds)) < chance, high, low)
+        return [
+            Problem("stochastic", np.append(0.0, g), 0.0, LO, HI, X0, X_STAR)
+            for g in drawn.T
+        ]
 
 
 def trajectories(
-    problem: Stochastic, trial: Trial, name: str = "acprop-paper", *, every: int = 1
+    problem: Stochastic, sweep: Sweep, *, every: int = 1
 ) -> tuple[Ints, Floats]:
-    """Every so many steps: t, and x as [t, alpha0, beta2, seed]."""
-    kept = [(t, x) for t, x in _run(problem, trial, method(name)) if t % every == 0]
+    """Every so many steps: t, and x as [t, alpha0, seed, beta2]."""
+    moves = lanes(problem.runs(sweep.steps), sweep, sweep.methods[0])
+    kept = [(step.t, x) for step, x in moves if step.t % every == 0]
     return np.array([t for t, _ in kept]), np.stack([x for _, x in kept])
 
 
-def _run(
-    problem: Stochastic, trial: Trial, method: Method
-) -> Iterator[tuple[int, Floats]]:
-    """t, and x after step t as [alpha0, beta2, seed]."""
-    gradients = _gradients(problem, trial)
-    moves = iterate(
-        method,
-        PAPER,
-        trial.hyper,
-        lambda _t, _x: next(gradients),
-        steps=trial.steps,
-        x0=np.full((len(trial.alpha0), len(trial.beta2), trial.seeds), X0),
-        alpha0=np.array(trial.alpha0)[:, None, None],
-        eta=trial.eta,
-        lo=LO,
-        hi=HI,
-    )
-    return ((step.t, x) for step, x in moves)
-
-
-def _gradients(problem: Stochastic, trial: Trial) -> Iterator[Floats]:
-    """One for each step and seed, the same for every method and β2."""
-    rng = np.random.default_rng(0)
-    for _ in range(trial.steps):
-        yield problem.draw(rng, (1, trial.seeds))
+def states(problem: Stochastic, sweep: Sweep) -> list[State]:
+    """The states of all runs, one after each step; s is [seed, beta2]."""
+    moves = lanes(problem.runs(sweep.steps), sweep, sweep.methods[0])
+    return [step.after for step, _ in moves]
 
 
 def expected_move(
     problem: Stochastic,
-    trial: Trial,
+    sweep: Sweep,
     state: State,
     alpha: float,
     *,
-    name: str = "acprop-paper",
     x: float | None = None,
 ) -> Any:
     """E[x_t - x_{t-1} | past], by going through both outcomes of the next gradient.
@@ -157,19 +102,10 @@ def expected_move(
     total: Any = 0.0
     for g, chance in problem.outcomes:
         gradient = np.full_like(state.s, g)
-        _, d = advance(method(name), PAPER, state, gradient, trial.hyper)
+        _, d = advance(sweep.methods[0], PAPER, state, gradient, sweep.settings)
         move = -alpha * d if x is None else np.clip(x - alpha * d, LO, HI) - x
         total = total + chance * move
     return total
-
-
-def states(problem: Stochastic, trial: Trial) -> Iterator[State]:
-    """The states of a run, one after each step, with lanes [beta2, seed]."""
-    gradients = (
-        g + np.zeros((len(trial.beta2), 1)) for g in _gradients(problem, trial)
-    )
-    steps = feed(method("acprop-paper"), PAPER, trial.hyper, gradients)
-    return (step.after for step in steps)
 
 
 class Drift(NamedTuple):
@@ -182,16 +118,15 @@ class Drift(NamedTuple):
     error: Floats
 
 
-def drift(problem: Stochastic, trial: Trial, name: str) -> Drift:
-    """Average -d_t over the last trial.tail steps, independently for each seed."""
+def drift(problem: Stochastic, sweep: Sweep) -> Drift:
+    """Average -d_t over the last sweep.tail steps, independently for each seed."""
     total: Any = 0.0
-    gradients = _gradients(problem, trial)
-    for step in feed(method(name), PAPER, trial.hyper, gradients):
-        if step.t > trial.steps - trial.tail:
+    for step, _ in lanes(problem.runs(sweep.steps), sweep, sweep.methods[0]):
+        if step.t > sweep.steps - sweep.tail:
             total = total - step.d
-    mean = total / trial.tail
-    error = mean.std(axis=1, ddof=1) / np.sqrt(trial.seeds)
-    return Drift(mean.mean(axis=1), error)
+    mean = total / sweep.tail
+    error = mean.std(axis=0, ddof=1) / np.sqrt(problem.seeds)
+    return Drift(mean.mean(axis=0), error)
 
 
 def averaged_bound(
@@ -252,50 +187,31 @@ BETA2 = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.997, 0.999)
 
 def records() -> list[Curves]:
     """Trajectories where Adam fails, and how far from x* the best α0 ends, by β2."""
-    return [_trajectories(Stochastic(50, 1.0)), _by_beta2(Stochastic(50, 1.0))]
-
-
-def _about(problem: Stochastic, trial: Trial) -> dict[str, Any]:
-    return {
-        "period": problem.period,
-        "delta": problem.delta,
-        "beta1": trial.beta1,
-        "convention": PAPER.name,
-        "steps": trial.steps,
-        "seeds": trial.seeds,
-    }
-
-
-def _trajectories(problem: Stochastic) -> Curves:
-    trial = Trial(beta2=(0.9,), alpha0=(0.1,), seeds=64, steps=4_000)
-    lines: list[Line] = []
+    problem, lines = Stochastic(50, 1.0, seeds=64), list[Points]()
     for name in OPTIMIZERS:
-        t, x = trajectories(problem, trial, name, every=20)
-        lines.append(line(name, t, x.mean(axis=-1)[:, 0, 0]))
-    return Curves(
+        sweep = Sweep((method(name),), 0.9, (0.9,), (0.1,), steps=4_000)
+        t, x = trajectories(problem, sweep, every=20)
+        lines.append((name, t, x.mean(axis=2)[:, 0, 0]))
+    about = {"period": 50, "delta": 1.0, "convention": PAPER.name}
+    betas = {"beta1": 0.9, "beta2": 0.9}
+    paths = curves(
         "stochastic",
-        f"x, mean of {trial.seeds} runs, P = {problem.period}, β2 = 0.9",
-        "step t",
-        "x (optimum -1)",
-        tuple(lines),
-        about={**_about(problem, trial), "beta2": 0.9, "alpha0": 0.1},
+        "x, mean of 64 runs, P = 50, β2 = 0.9",
+        ("step t", "x (optimum -1)"),
+        lines,
+        about={**about, **betas, "alpha0": 0.1, "steps": 4_000, "seeds": 64},
     )
-
-
-def _by_beta2(problem: Stochastic) -> Curves:
-    trial = Trial(beta2=BETA2)
-    lines: list[Line] = []
-    for name in ("acprop-paper", "adam"):
-        for beta1 in (0.1, 0.9):
-            table = distances(problem, replace(trial, beta1=beta1), name)
-            best = table.mean(axis=-1).min(axis=0)
-            lines.append(line(f"{name}, β1 = {beta1}", BETA2, best))
-    return Curves(
+    runs, lines = replace(problem, seeds=16).runs(10_000), list[Points]()
+    for name, beta1 in product(("acprop-paper", "adam"), (0.1, 0.9)):
+        far = distances(runs, Sweep((method(name),), beta1, BETA2))[0]
+        best = far.mean(axis=1).min(axis=0)
+        lines.append((f"{name}, β1 = {beta1}", BETA2, best))
+    ends = curves(
         "stochastic",
-        f"distance of the last {trial.tail} steps, best α0, P = {problem.period}",
-        "β2",
-        "mean |x - x*|",
-        tuple(lines),
-        y_scale="log",
-        about={**_about(problem, trial), "beta1": [0.1, 0.9]},
+        "distance of the last 1000 steps, best α0, P = 50",
+        ("β2", "mean |x - x*|"),
+        lines,
+        log="y",
+        about={**about, "beta1": [0.1, 0.9], "steps": 10_000, "seeds": 16},
     )
+    return [paths, ends]

@@ -38,7 +38,7 @@ class Table(ctypes.Structure):
     )
 
 
-class StepOptions(ctypes.Structure):
+class NativeStepOptions(ctypes.Structure):
     """acprop_step_options of step.h."""
 
     _fields_ = (

@@ -26,7 +26,7 @@ LearningRate = float | Array | Callable[[Any], Any]
 Mask = Tree | Callable[[Tree], Tree] | None
 
 
-class Options(TypedDict, total=False):
+class OptaxKeywords(TypedDict, total=False):
     """What is given by keyword: each name takes those among its `_DEFAULTS`."""
 
     convention: Convention | PlainConvention
@@ -48,7 +48,7 @@ class Direction(Protocol):
         b1: Number = ...,
         b2: Number = ...,
         eps: Number | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[OptaxKeywords],
     ) -> optax.GradientTransformation: ...
 
 
@@ -63,7 +63,7 @@ class Optimizer(Protocol):
         eps: Number | None = None,
         weight_decay: Number = 0.0,
         mask: Mask = None,
-        **options: Unpack[Options],
+        **options: Unpack[OptaxKeywords],
     ) -> optax.GradientTransformationExtraArgs: ...
 
 

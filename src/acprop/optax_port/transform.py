@@ -51,7 +51,7 @@ class ScaleByRuleState(NamedTuple):
     average: Tree | None
 
 
-class StepOptions(NamedTuple):
+class TransformOptions(NamedTuple):
     """The options of a transformation, checked and resolved."""
 
     rule: Rule
@@ -94,7 +94,7 @@ def scale_by_rule(
         """What is a number is checked at the door; an array may not be known yet."""
         return value if isinstance(value, jax.Array) else check(name, value)
 
-    h = StepOptions(
+    h = TransformOptions(
         rule=rule,
         convention=fine_print,
         b1=checked(checks.decay, "b1", b1),
@@ -125,7 +125,7 @@ def scale_by_rule(
     return optax.GradientTransformation(init, update)  # pyright: ignore[reportArgumentType]
 
 
-def _zeros(params: Tree, h: StepOptions) -> ScaleByRuleState:
+def _zeros(params: Tree, h: TransformOptions) -> ScaleByRuleState:
     def like(*axes: int, is_shared: bool = False) -> Tree:
         def zeros(p: Any) -> Array:
             # In bfloat16 a β2 of 0.999 would be 1.
@@ -156,7 +156,7 @@ class Leaf(NamedTuple):
 
 
 def _step(
-    updates: Tree, state: ScaleByRuleState, h: StepOptions
+    updates: Tree, state: ScaleByRuleState, h: TransformOptions
 ) -> tuple[Tree, ScaleByRuleState]:
     count = jnp.asarray(optax.safe_increment(state.count))
     grads, shape = jax.tree.flatten(updates)
@@ -179,7 +179,7 @@ def _step(
 
 
 def _advance(
-    leaf: Leaf, grad: Array, count: Array, h: StepOptions
+    leaf: Leaf, grad: Array, count: Array, h: TransformOptions
 ) -> tuple[Array, Leaf]:
     """The direction of one array. The order of the two calls is the delay."""
     dtype = leaf.s.dtype
@@ -200,7 +200,7 @@ def _advance(
 
 
 def _observe(
-    leaf: Leaf, g: Array, expected: Array | None, t: Array, h: StepOptions
+    leaf: Leaf, g: Array, expected: Array | None, t: Array, h: TransformOptions
 ) -> Leaf:
     """Let m and s learn of one gradient; `expected` is what the average implied."""
     m, r, gain = leaf.m, g, 1 - h.b2
@@ -223,7 +223,7 @@ def _observe(
 
 
 def _descend(
-    leaf: Leaf, window: Array, t: Array, h: StepOptions
+    leaf: Leaf, window: Array, t: Array, h: TransformOptions
 ) -> tuple[Array, Leaf, Array]:
     """Divide by the root of what s has seen so far; return that denominator too."""
     n = _numerator(leaf.m, window, t, h)
@@ -250,7 +250,9 @@ def _descend(
     return direction, leaf._replace(top=top, M=average), denominator
 
 
-def _numerator(mean: Array | None, window: Array, t: Array, h: StepOptions) -> Array:
+def _numerator(
+    mean: Array | None, window: Array, t: Array, h: TransformOptions
+) -> Array:
     if h.rule.average == "before":
         assert mean is not None  # `Rule.keeps_m`
         m: Array = mean
@@ -269,7 +271,7 @@ def _numerator(mean: Array | None, window: Array, t: Array, h: StepOptions) -> A
     return total * (1 - h.b1) / _one_minus_power(h.b1, n_seen)
 
 
-def _radicand(leaf: Leaf, k: Array, h: StepOptions) -> tuple[Array, Array | None]:
+def _radicand(leaf: Leaf, k: Array, h: TransformOptions) -> tuple[Array, Array | None]:
     """What stands under the root, and AMSGrad's running maximum."""
     s, top = leaf.s, leaf.top
     if top is not None and h.convention.amsgrad == "raw":

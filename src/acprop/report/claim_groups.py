@@ -1,16 +1,15 @@
 """Verdicts as the page of claims shows them: by owner, kind and verdict, typeset."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from acprop.records import APART, KINDS, Kind, Verdict
 from acprop.report.mathml import block
-from acprop.report.paper import formulas
 
-__all__ = ["KIND_WORDS", "ClaimCard", "KindGroup", "Owner", "count_of", "group_claims"]
+__all__ = ["KIND_WORDS", "ClaimCard", "KindGroup", "Owner", "group_claims"]
 
 ORDER = ("fails", "undecided", "holds")
 KIND_WORDS: dict[Kind, str] = {
@@ -41,11 +40,7 @@ class KindGroup:
     words: str
     claims: tuple[ClaimCard, ...]
     counts: Counter[str]
-
-    @property
-    def is_apart(self) -> bool:
-        """Is it left out of the counts of its owner?"""
-        return self.kind in APART
+    is_apart: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,42 +55,38 @@ class Owner:
 
 def group_claims(verdicts: Sequence[Verdict]) -> list[Owner]:
     """The paper's first; an owner or a kind without claims is left out."""
-    known = {v.claim for v in verdicts}
+    by_name = {v.claim: v for v in verdicts}
     owners: list[Owner] = []
     for owner, title in _TITLES.items():
-        of_owner = [v for v in verdicts if v.owner == owner]
-        kinds = tuple(
-            KindGroup(kind, KIND_WORDS[kind], tuple(claims), count_of(some))
-            for kind in KINDS
-            if (some := [v for v in of_owner if v.kind == kind])
-            for claims in [[_claim(v, known) for v in _sorted(some)]]
-        )
+        kinds: list[KindGroup] = []
+        for kind in KINDS:
+            some = [v for v in verdicts if (v.owner, v.kind) == (owner, kind)]
+            some.sort(key=lambda v: ORDER.index(v.verdict))
+            cards = tuple(_card(v, by_name) for v in some)
+            counts = Counter[str](v.verdict for v in some)
+            if cards:
+                words = KIND_WORDS[kind]
+                kinds.append(KindGroup(kind, words, cards, counts, kind in APART))
         if kinds:
-            counted = [v for v in of_owner if v.kind not in APART]
-            owners.append(Owner(owner, title, count_of(counted), kinds))
+            counted = (k.counts for k in kinds if not k.is_apart)
+            owners.append(
+                Owner(owner, title, sum(counted, Counter[str]()), tuple(kinds))
+            )
     return owners
 
 
-def count_of(verdicts: Sequence[Verdict]) -> Counter[str]:
-    """How many hold, fail, are undecided."""
-    return Counter(v.verdict for v in verdicts)
-
-
-def _sorted(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    return sorted(verdicts, key=lambda v: ORDER.index(v.verdict))
-
-
-def _claim(verdict: Verdict, known: set[str]) -> ClaimCard:
-    formula = formulas().get(verdict.claim)
-    corrected = f"{verdict.claim.removesuffix('-as-printed')}-corrected"
+def _card(verdict: Verdict, by_name: Mapping[str, Verdict]) -> ClaimCard:
+    name = f"{verdict.claim.removesuffix('-as-printed')}-corrected"
+    instead = by_name.get(name)
+    holds = verdict.formula or (instead.formula if instead else "")
     return ClaimCard(
-        verdict,
-        printed=_set(formula.printed if formula else ""),
-        holds=_set(formula.holds if formula else ""),
-        corrected=corrected if corrected in known else "",
+        verdict, _set(verdict.printed), _set(holds), corrected=name if instead else ""
     )
 
 
 def _set(latex: str) -> Markup:
-    """Ours, and escaped by the translator; nothing of a record is in it."""
-    return Markup(block(latex)) if latex else Markup("")
+    """As MathML, whose words are escaped; LaTeX that we cannot translate as it is."""
+    try:
+        return Markup(block(latex) if latex else "")
+    except ValueError:
+        return Markup("<code>{}</code>").format(latex)

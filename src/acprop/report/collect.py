@@ -176,14 +176,15 @@ def _add_studies(found: Collected, records: Sequence[Placed]) -> None:
     studies: dict[StudyKey, list[StudyRecord]] = {}
     runs: dict[StudyKey, list[RunRecord]] = {}
     names: dict[str, StudyKey] = {}
+    pages: dict[str, str] = {}
     for place, record in records:
         if isinstance(record, StudyRecord):
             key = (record.name, record.scale, record.ruleset)
-            if names.setdefault(record.key, key) != key:
-                other = found.places[record.key]
+            other = pages.setdefault(files.key_of(record.name), record.name)
+            if other != record.name or names.setdefault(record.key, key) != key:
                 found.problems.append(
                     f"{place}: a study must have a name of its own, got {record.name}, "
-                    f"whose files are those of the study in {other}"
+                    f"whose files are those of {other}"
                 )
                 continue
             studies.setdefault(key, []).append(record)

@@ -8,13 +8,10 @@ Over seeds that both have finished, d_i = y_i - reference_i:
                max over j ≤ i of min(1, (m - j + 1)·p_(j))
     better     0 is outside the interval, Holm's p is below 0.05, and there are five
                pairs or more; anything else is "no difference shown"
-    P(better)  the share of all pairs (y_i, reference_j) in which y_i is better,
-               and half of those that are equal
-    IQM        the mean of what is left without the best and the worst quarter
 
 A run that failed (diverged, an error, out of time or memory) has no value. It is shown,
-and it counts: in P(better) and the IQM it is worse than any value; an arm of which more
-runs failed is never called better; it never reaches a target.
+and it counts: an arm of which more runs failed is never called better, and such a run
+never reaches a target.
 """
 
 import math
@@ -30,14 +27,10 @@ from acprop.report.statistics import Arm, Summary, number, summarize, value_of
 
 __all__ = [
     "Comparison",
-    "Reached",
-    "best_epoch",
     "compare_all",
     "compare_pairs",
     "holm",
-    "interquartile_mean",
     "paired_p",
-    "probability_of_improvement",
     "to_target",
 ]
 
@@ -53,18 +46,7 @@ class Comparison:
     difference: Summary
     raw_p: float
     p: float
-    probability: float
     words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """When runs reach a target, as medians over all of them; ∞ if most never do."""
-
-    n: int
-    of: int
-    steps: float
-    seconds: float
 
 
 def compare_all(
@@ -86,9 +68,8 @@ def compare_pairs(pairs: Sequence[tuple[Arm, Arm]], metric: str) -> list[Compari
     ):
         seen = summarize(some)
         more_failed = _failed(arm) - _failed(reference)
-        probability = probability_of_improvement(arm, reference, metric)
         words = _words(seen, metric, corrected, more_failed)
-        made.append(Comparison(seen, p, corrected, probability, words))
+        made.append(Comparison(seen, p, corrected, words))
     return made
 
 
@@ -112,39 +93,14 @@ def paired_p(differences: Sequence[float]) -> float:
     return float(stats.ttest_1samp(differences, 0.0).pvalue)  # pyright: ignore
 
 
-def probability_of_improvement(arm: Arm, reference: Arm, metric: str) -> float:
-    """How often a run of the one beats a run of the other, whatever their seeds."""
-    ours, theirs = _scores(arm, metric), _scores(reference, metric)
-    if not (ours and theirs):
-        return math.nan
-    found = stats.mannwhitneyu(ours, theirs, method="asymptotic")  # pyright: ignore
-    return float(found.statistic) / (len(ours) * len(theirs))  # pyright: ignore
+def to_target(arm: Arm, metric: str, target: float) -> tuple[float, float, int]:
+    """Steps and seconds of training until a target is first reached, and by how many.
 
-
-def interquartile_mean(arm: Arm, metric: str) -> float:
-    """Without the best and the worst quarter; NaN if a failed run is in between."""
-    scores = _scores(arm, metric)
-    if not scores:
-        return math.nan
-    found = float(stats.trim_mean(scores, 0.25))  # pyright: ignore
-    return metric_of(metric).sign * found if math.isfinite(found) else math.nan
-
-
-def to_target(arm: Arm, metric: str, target: float) -> Reached:
-    """After how many steps and seconds of training the target is first reached."""
+    Medians over all runs; ∞ if most never reach it.
+    """
     found = [_first(run, metric, target) for run in arm.runs]
-    steps, seconds = (np.median([f[i] for f in found]) for i in (0, 1))
-    n = sum(math.isfinite(step) for step, _ in found)
-    return Reached(n, len(found), float(steps), float(seconds))
-
-
-def best_epoch(run: RunRecord, metric: str) -> float:
-    """The best value of any epoch: what the paper reports, and nobody can choose."""
-    values = [number(entry.get(metric)) for entry in run.history]
-    known = [value for value in values if math.isfinite(value)]
-    if not known:
-        return math.nan
-    return (max if metric_of(metric).sign > 0 else min)(known)
+    steps, seconds = np.median(found, axis=0)
+    return float(steps), float(seconds), int(np.isfinite(found).all(axis=1).sum())
 
 
 def _words(seen: Summary, metric: str, p: float, more_failed: int) -> str:
@@ -171,14 +127,6 @@ def _differences(arm: Arm, reference: Arm, metric: str) -> list[float]:
         value_of(run, metric) - known[run.seed] for run in arm.done if run.seed in known
     ]
     return [pair for pair in pairs if math.isfinite(pair)]
-
-
-def _scores(arm: Arm, metric: str) -> list[float]:
-    """Higher is better, and a failed run the worst of all."""
-    sign = metric_of(metric).sign
-    done = {run.run: sign * value_of(run, metric) for run in arm.done}
-    values = [done.get(run.run, math.nan) for run in arm.runs]
-    return [value if math.isfinite(value) else -math.inf for value in values]
 
 
 def _first(run: RunRecord, metric: str, target: float) -> tuple[float, float]:

@@ -36,14 +36,6 @@ METHODS = (
     "adopt",
     "sgd",
 )
-# The limits of scripts/thresholds.js as a reader sees them.
-THRESHOLDS = (
-    ("acprop-before", "4(1 + β1 + β1²)/(2β1³ + 2β1² − 1)"),
-    ("uncentered", "4/(2β1 − 1)"),
-    ("adabelief", "4/(1 − (1 − β1)/(1 + β1 + β1²))"),
-    ("adam", "4"),
-)
-UNCENTERED = "the same, uncentered"
 # Lines differ in their dashes too, for readers who see no colours.
 DASHES = ("none", "7 3", "2 2.5", "9 3 2 3", "4 2", "12 3")
 
@@ -66,10 +58,6 @@ def write_explorer(out: Path, *, home: str | None = None) -> Path:
         policy=policy("data:", style=style, script=script),  # the empty icon
         methods=[(name, display(name)) for name in METHODS],
         default=display("acprop"),
-        thresholds=[
-            (name, display(name) if name in OPTIMIZERS else UNCENTERED, formula)
-            for name, formula in THRESHOLDS
-        ],
         home=home,
     )
     files.write(out / "explorer.html", page)

@@ -1,8 +1,8 @@
 """What the paper shows and prints, as data: every table, every figure, every number.
 
 The files lie in the folder paper/: `entries.toml` lists tables and figures,
-`tables.toml` has the printed numbers by table and column, `formulas.toml` the formulas
-of claims, and `published-cifar10.json` the curves that the authors publish.
+`tables.toml` has the printed numbers by table and column, and `published-cifar10.json`
+the curves that the authors publish.
 """
 
 import json
@@ -20,14 +20,12 @@ from acprop.records import Curves, Line
 from acprop.report.style import display
 
 __all__ = [
-    "Formula",
     "Order",
     "PaperEntry",
     "PaperRow",
     "PaperTable",
     "PaperValue",
     "entries",
-    "formulas",
     "published_about",
     "published_curves",
 ]
@@ -110,20 +108,6 @@ class PaperEntry:
     published: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Formula:
-    """LaTeX of a claim; empty where there is none.
-
-    printed_is, holds_is: its name in docs/maths.md, where it is derived.
-    """
-
-    claim: str
-    printed: str = ""
-    holds: str = ""
-    printed_is: str = ""
-    holds_is: str = ""
-
-
 @cache
 def entries() -> tuple[PaperEntry, ...]:
     """In the order of the paper."""
@@ -132,12 +116,6 @@ def entries() -> tuple[PaperEntry, ...]:
     for table in _toml("tables")["tables"]:
         by_id[table["entry"]].setdefault("tables", []).append(table)
     return TypeAdapter(tuple[PaperEntry, ...]).validate_python(plain)
-
-
-@cache
-def formulas() -> dict[str, Formula]:
-    """By the claim that they belong to."""
-    return {claim: Formula(claim, **own) for claim, own in _toml("formulas").items()}
 
 
 def published_about() -> str:

@@ -23,7 +23,7 @@ from acprop.report.style import display
 from acprop.report.variants import PAPER_FIRST, first_of
 from acprop.report.words import difference_words, p_words
 
-__all__ = ["EntryResult", "Pair", "StudyResult", "entry_result", "paper_words"]
+__all__ = ["EntryResult", "EntryStudy", "Pair", "entry_result", "paper_words"]
 
 PAPERS = "acprop-paper"  # as which the paper's numbers stand in tables.toml
 SEARCH = "search"  # the scale at which settings are looked for
@@ -47,20 +47,28 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class StudyResult:
-    """One study at one scale. metric: of ours; key: of the study's page.
+class EntryStudy:
+    """A study at one scale. metric: of ours.
 
+    is_lead: of all that is known of the study, what weighs most; it decides.
     sentence: data, scale and metric together with the values.
     """
 
-    study: str
-    key: str
-    title: str
-    scale: str
+    found: StudyRuns
+    is_lead: bool
     metric: str
     sentence: str
     pairs: tuple[Pair, ...]
-    command: str
+
+    @property
+    def study(self) -> StudyRecord:
+        """The study itself."""
+        return self.found.study
+
+    @property
+    def command(self) -> str:
+        """What runs it again."""
+        return study_command(self.study)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +80,7 @@ class EntryResult:
     """
 
     entry: PaperEntry
-    studies: tuple[StudyResult, ...]
+    studies: tuple[EntryStudy, ...]
     figures: tuple[FigureRecord, ...]
     claims: tuple[Verdict, ...]
     not_run: tuple[str, ...]
@@ -84,23 +92,22 @@ class EntryResult:
 
 def entry_result(
     entry: PaperEntry,
-    studies: Mapping[str, Sequence[tuple[str, StudyRuns]]],
+    studies: Mapping[str, Sequence[StudyRuns]],
     figures: Mapping[str, FigureRecord],
     verdicts: Mapping[str, Verdict],
 ) -> EntryResult:
     """Look for everything that the entry names.
 
-    studies: by name, each with the key of its page; several have several scales.
+    studies: by name, what weighs most first.
     """
     found = [
-        _of_study(entry, key, runs)
+        _of_study(entry, runs, is_lead=i == 0)
         for name in entry.studies
-        for key, runs in studies.get(name, ())
-        if runs.runs and _is_result(runs.study)
+        for i, runs in enumerate(filter(_is_result, studies.get(name, ())))
     ]
     claims = tuple(verdicts[name] for name in entry.claims if name in verdicts)
     shown = tuple(figures[name] for name in entry.figures if name in figures)
-    with_runs = {study.study for study in found}
+    with_runs = {one.study.name for one in found}
     not_run = [
         *(f"study {name}" for name in entry.studies if name not in with_runs),
         *(f"figure {name}" for name in entry.figures if name not in figures),
@@ -120,9 +127,10 @@ def entry_result(
     )
 
 
-def _is_result(study: StudyRecord) -> bool:
+def _is_result(found: StudyRuns) -> bool:
     """By the paper's own rules, and not the search that found the settings."""
-    return study.ruleset == "paper" and study.scale != SEARCH
+    study = found.study
+    return bool(found.runs) and study.ruleset == "paper" and study.scale != SEARCH
 
 
 def paper_words(value: PaperValue) -> str:
@@ -131,18 +139,14 @@ def paper_words(value: PaperValue) -> str:
     return mean if value.std is None else f"{mean} ± {value.std:g}"
 
 
-def _of_study(entry: PaperEntry, key: str, found: StudyRuns) -> StudyResult:
-    study = found.study
-    metric = compared_metric(study) or ""
-    return StudyResult(
-        study.name,
-        key,
-        study.title,
-        study.scale,
+def _of_study(entry: PaperEntry, found: StudyRuns, *, is_lead: bool) -> EntryStudy:
+    metric = compared_metric(found.study) or ""
+    return EntryStudy(
+        found,
+        is_lead,
         metric_of(metric).label if metric else "",
         study_sentence(found),
         tuple(_pairs(entry, found, metric)) if metric else (),
-        study_command(study),
     )
 
 
@@ -223,12 +227,13 @@ def _ours(found: Comparison | None, is_ahead: bool, metric: str) -> tuple[str, W
 
 
 def _verdict(
-    entry: PaperEntry, found: Sequence[StudyResult], claims: Sequence[Verdict]
+    entry: PaperEntry, found: Sequence[EntryStudy], claims: Sequence[Verdict]
 ) -> tuple[str, str, Badge]:
     """A word, a sentence, and their colour."""
-    pairs = [pair for study in found for pair in study.pairs if pair.word != "no runs"]
+    leads = [one for one in found if one.is_lead]
+    pairs = [pair for one in leads for pair in one.pairs if pair.word != "no runs"]
     if pairs:
-        return _of_pairs(pairs, list(dict.fromkeys(study.scale for study in found)))
+        return _of_pairs(pairs, list(dict.fromkeys(one.study.scale for one in leads)))
     words = [v.verdict for v in claims if v.owner == "paper"]
     if words:
         listed = ", ".join(f"{words.count(w)} {w}" for w in _CLAIM_WORDS if w in words)
@@ -266,15 +271,17 @@ _CLAIM_WORDS = ("holds", "fails", "undecided")
 _WORDS = ("same order", "opposite order", "no difference shown")
 
 
-def _commands(entry: PaperEntry, found: Sequence[StudyResult]) -> tuple[str, ...]:
+def _commands(entry: PaperEntry, found: Sequence[EntryStudy]) -> tuple[str, ...]:
     """As they were run; what was not run, at smoke scale."""
     known: dict[str, list[str]] = {}
-    for study in found:
-        known.setdefault(study.study, []).append(study.command)
+    for one in found:
+        known.setdefault(one.study.name, []).append(one.command)
     studies = [
         command
         for name in entry.studies
-        for command in known.get(name, [f"acprop bench study {name} --scale smoke"])
+        for command in dict.fromkeys(
+            known.get(name, [f"acprop bench study {name} --scale smoke"])
+        )
     ]
     figures = [f"acprop lab figures {' '.join(entry.figures)}"] if entry.figures else []
     claims = [f"acprop lab verify {' '.join(entry.claims)}"] if entry.claims else []

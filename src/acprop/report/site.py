@@ -6,7 +6,7 @@ comes from records, which lie beside them; the same records give the same bytes.
     out/index.html             the start: what stands, what was not run, where and how
     out/paper.html             every table and figure of the paper, and ours
     out/claims.html            every claim, its verdict and its formula
-    out/studies.html           all studies; each has a page, study-KEY.html
+    out/studies.html           all studies; each has a page, study-NAME.html
     out/figures.html           the toy figures
     out/about.html             how to read all this
     out/explorer.html          the explorer, which shows no records
@@ -31,14 +31,15 @@ from acprop import files
 from acprop.records import FigureRecord, RunRecord, StudyRecord, Verdict, write
 from acprop.report.claim_groups import KIND_WORDS, group_claims
 from acprop.report.explorer import write_explorer
-from acprop.report.figures import draw_once
 from acprop.report.paper import PaperEntry, entries, published_about
 from acprop.report.paper_entries import EntryResult, entry_result, paper_words
-from acprop.report.profiles import study_profiles
 from acprop.report.study_pages import (
+    Given,
     PrepareStudy,
     StudyPage,
+    StudySection,
     duration,
+    study_pages,
     words,
 )
 from acprop.report.style import OPTIMIZERS, display, for_dark, optimizer_of
@@ -46,14 +47,15 @@ from acprop.report.templating import environment, policy
 
 __all__ = ["Content", "write_site"]
 
-Given = tuple[StudyRecord, Sequence[RunRecord]]
-Each = Callable[[PrepareStudy, Sequence[Given]], Iterable[StudyPage]]
+Each = Callable[[PrepareStudy, Sequence[Given]], Iterable[StudySection]]
+Studies = Sequence[tuple[StudyRecord, Sequence[RunRecord]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
     """Everything that the site shows; a figure is in figures/NAME.svg below it.
 
+    studies: stored evidence. here: what this machine has just run.
     artifacts: the folder of a run's files to look at, for each that has one.
     places: file and line of each run by its id, and of each study by its key.
     problems: records that could not be read, in words; `write_site` adds those that it
@@ -62,10 +64,11 @@ class Content:
 
     verdicts: Sequence[Verdict]
     figures: Sequence[FigureRecord]
-    studies: Sequence[tuple[StudyRecord, Sequence[RunRecord]]]
+    studies: Studies
     artifacts: Mapping[str, Path] = field(default_factory=dict[str, Path])
     places: Mapping[str, str] = field(default_factory=dict[str, str])
     problems: list[str] = field(default_factory=list[str])
+    here: Studies = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +105,12 @@ def write_site(
     shown = [figure for figure in figures if figure.picture]
     lost = [figure.about for figure in figures if not figure.picture]
     prepare = PrepareStudy(out, content.artifacts, content.places)
-    studies = list(each(prepare, content.studies))
-    content.problems.extend(line for study in studies for line in study.problems)
+    stored = [(study, runs, False) for study, runs in content.studies]
+    fresh = [(study, runs, True) for study, runs in content.here]
+    sections = list(each(prepare, [*stored, *fresh]))
+    studies = study_pages(sections)
+    content.problems.extend(line for one in sections for line in one.problems)
     results = _results(studies, shown, content.verdicts)
-    profiles = _profiles(out, studies)
     if content.verdicts:
         write(out / "verdicts.jsonl", content.verdicts)
     given: dict[str, Any] = {
@@ -115,13 +120,13 @@ def write_site(
         "results": results,
         "figures": shown,
         "studies": studies,
-        "profiles": profiles,
+        "pictures": {one.found.key: one.figures for one in sections},
         "places": _places(),
         "problems": content.problems,
         "missing": [
             *missing,
             *(f"figure {f.name} ({f.place}): no file" for f in lost),
-            *(f"{s.record.title}: {why}" for s in studies for why in s.missing),
+            *(f"{s.record.title}: {why}" for s in sections for why in s.missing),
         ],
     }
     pages = _render(given, studies)
@@ -150,7 +155,7 @@ def _render(given: Mapping[str, Any], studies: Sequence[StudyPage]) -> dict[str,
     }
     template = made.get_template("study.html")
     for study in studies:
-        pages[study.page] = template.render(
+        pages[study.lead.found.page] = template.render(
             **everywhere, here="studies.html", study=study
         )
     return pages
@@ -198,33 +203,13 @@ def _results(
     figures: Sequence[SiteFigure],
     verdicts: Sequence[Verdict],
 ) -> list[EntryResult]:
-    by_name: dict[str, list[tuple[str, Any]]] = {}
-    for study in studies:
-        if study.found is not None:
-            by_name.setdefault(study.record.name, []).append((study.key, study.found))
+    by_name = {
+        study.lead.record.name: [section.found for section in study.sections]
+        for study in studies
+    }
     shown = {figure.about.name: figure.about for figure in figures}
     known = {verdict.claim: verdict for verdict in verdicts}
     return [entry_result(entry, by_name, shown, known) for entry in entries()]
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """A figure over all studies of one ruleset and scale."""
-
-    path: str
-    records: str
-    title: str
-
-
-def _profiles(out: Path, studies: Sequence[StudyPage]) -> list[Profile]:
-    made: list[Profile] = []
-    for curves in study_profiles(s.found for s in studies if s.found is not None):
-        key = files.key_of(curves.name)
-        path, records = (f"studies/{key}.{end}" for end in ("svg", "jsonl"))
-        write(files.below(out, *records.split("/")), [curves])
-        draw_once([curves], files.below(out, *path.split("/")), title="")
-        made.append(Profile(path, records, curves.title))
-    return made
 
 
 def _places() -> dict[str, list[PaperEntry]]:

@@ -21,9 +21,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from acprop.checks import UserError
 from acprop.intervals import interval
-from acprop.metrics import metric_of, primary_metric
 from acprop.plain import Plain, canonical
 from acprop.records import BadRecordError, RunRecord, RunStatus
 from acprop.report.style import display
@@ -33,13 +31,11 @@ __all__ = [
     "Arm",
     "Summary",
     "arms_of",
-    "best",
     "brief",
     "describe",
     "mean_and_std",
     "number",
     "over_seeds",
-    "selection_metric",
     "summarize",
     "unclean",
     "value_of",
@@ -180,32 +176,6 @@ def mean_and_std(values: Iterable[float]) -> tuple[float, float]:
 def over_seeds(arm: Arm, metric: str) -> Summary:
     """A metric at the end of an arm's finished runs."""
     return summarize(value_of(run, metric) for run in arm.done)
-
-
-def selection_metric(runs: Iterable[RunRecord]) -> str | None:
-    """The validation metric by which settings of these runs are chosen."""
-    names = {name for run in runs for name in run.final if name.startswith("val_")}
-    return primary_metric(names, "val") if names else None
-
-
-def best(arms: Sequence[Arm], metric: str) -> Arm:
-    """The arm that validation prefers, by its mean over seeds at the last epoch.
-
-    An arm all of whose runs finished goes before one that lost some: a mean over the
-    seeds that survived would reward diverging on the hard ones.
-    """
-    if not metric.startswith("val_"):
-        raise UserError(
-            f"metric must be one of validation, val_…, got {metric}; selecting by "
-            "another would make its own result look better than it is"
-        )
-    sign = metric_of(metric).sign
-
-    def rank(arm: Arm) -> tuple[float, float]:
-        seen = over_seeds(arm, metric)
-        return seen.n / len(arm.runs), sign * seen.mean if seen.n else -math.inf
-
-    return max(arms, key=rank)  # the first of equals
 
 
 def describe(arm: Arm, names: Iterable[str], *, bare: bool = False) -> str:

@@ -2,24 +2,28 @@
 
 Which arms are shown follows from the study's axes. Arms that differ in one of them are
 all shown; of those that differ in anything else, the one that validation prefers, as
-`statistics.best` says. What the test data say never decides. Where contestants are
+`selection.best` says. What the test data say never decides. Where contestants are
 compared by a ruleset, every arm is shown.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from acprop import files
 from acprop.metrics import is_declared, metric_of
 from acprop.plain import canonical
 from acprop.records import BadRecordError, RunRecord, StudyRecord
-from acprop.report.selection import TrialResult, trial_results
+from acprop.report.selection import (
+    TrialResult,
+    best,
+    selection_metric,
+    trial_results,
+)
 from acprop.report.statistics import (
     Arm,
     arms_of,
-    best,
     describe,
     is_of_method,
-    selection_metric,
     value_of,
     varying,
 )
@@ -31,7 +35,6 @@ __all__ = [
     "arm_names",
     "column_settings",
     "compared_metric",
-    "contestant_arms",
     "contestant_labels",
     "contestant_names",
     "gather",
@@ -40,18 +43,49 @@ __all__ = [
     "trials_of",
 ]
 
+# From the least evidence to the most; a scale of someone's own is more than smoke.
+SCALES = {"search": 0, "smoke": 1, "small": 3, "paper": 4}
+
 
 @dataclass(frozen=True, slots=True)
 class StudyRuns:
     """A study, those of its runs that have a record, and the same runs as arms.
 
     trials: the runs by which settings were chosen; they are in no arm.
+    is_here: this machine has just run it; else it is evidence from before.
     """
 
     study: StudyRecord
-    runs: tuple[RunRecord, ...]
-    arms: tuple[Arm, ...]
+    runs: tuple[RunRecord, ...] = ()
+    arms: tuple[Arm, ...] = ()
     trials: tuple[RunRecord, ...] = ()
+    is_here: bool = False
+
+    @property
+    def key(self) -> str:
+        """As a file's name."""
+        return f"{self.study.key}-here" if self.is_here else self.study.key
+
+    @property
+    def page(self) -> str:
+        """The page of all that is known of the study; this is a section of it."""
+        return f"study-{files.key_of(self.study.name)}.html"
+
+    @property
+    def n_done(self) -> int:
+        """How many runs came to a result."""
+        return sum(run.status.is_result for run in self.runs)
+
+    @property
+    def n_seeds(self) -> int:
+        """How many seeds the runs have between them."""
+        return len({run.seed for run in self.runs})
+
+    @property
+    def weight(self) -> tuple[bool, int, int, bool]:
+        """What is shown first of a study: the largest scale, then the most seeds."""
+        rank = SCALES.get(self.study.scale, SCALES["smoke"] + 1)
+        return bool(self.n_done), rank, self.n_seeds, not self.is_here
 
     @property
     def lines(self) -> list[Arm]:
@@ -73,7 +107,9 @@ class StudyRuns:
         return shown_arms(self.arms, axes) if is_paper else list(self.arms)
 
 
-def gather(study: StudyRecord, runs: Iterable[RunRecord]) -> StudyRuns:
+def gather(
+    study: StudyRecord, runs: Iterable[RunRecord], *, is_here: bool = False
+) -> StudyRuns:
     """The runs that the study names, in its order, as far as there are records.
 
     Whatever makes no sense is a `BadRecordError`, and nothing else is.
@@ -109,7 +145,7 @@ def gather(study: StudyRecord, runs: Iterable[RunRecord]) -> StudyRuns:
         )
     tried = [run for trial in study.tuning.get("trials", ()) for run in trial["runs"]]
     trials = tuple(known[name] for name in dict.fromkeys(tried) if name in known)
-    return StudyRuns(study, found, tuple(arms_of(found)), trials)
+    return StudyRuns(study, found, tuple(arms_of(found)), trials, is_here)
 
 
 def _check_settings(run: RunRecord) -> None:
@@ -197,14 +233,6 @@ def arm_names(
         ", ".join([describe(a, names, bare=bare) or display(a.optimizer), *a.losses])
         for a in arms
     ]
-
-
-def contestant_arms(found: StudyRuns) -> dict[str, Arm]:
-    """Each contestant that has a record, by the name that a reader sees."""
-    owner = contestant_names(found)
-    return {
-        owner[arm.runs[0].run]: arm for arm in found.arms if arm.runs[0].run in owner
-    }
 
 
 def contestant_names(found: StudyRuns) -> dict[str, str]:

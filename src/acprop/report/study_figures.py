@@ -120,7 +120,7 @@ def _trial_points(found: StudyRuns) -> list[Curves]:
         able = sorted(
             (t.settings["lr"], metric_of(metric).factor * t.value)
             for t in own
-            if "lr" in t.settings and t.is_finished and math.isfinite(t.value)
+            if "lr" in t.settings and math.isfinite(t.value)
         )
         lost = len(own) - len(able)
         note = f", {lost} of {len(own)} without a value" if lost else ""

@@ -1,7 +1,7 @@
 """A study as its page shows it: written records, figures drawn from them, words."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -23,12 +23,14 @@ from acprop.report.gallery import Gallery, build_gallery
 from acprop.report.paper import published_curves
 from acprop.report.studies import StudyRuns, gather
 from acprop.report.study_figures import sensitivity, study_figures
-from acprop.report.tables import TextTable, detail_table, study_table, trial_table
+from acprop.report.tables import TextTable, study_table, trial_table
 
-__all__ = ["PrepareStudy", "StudyFigure", "StudyPage", "prepare_study"]
+__all__ = ["Given", "PrepareStudy", "StudyPage", "StudySection", "study_pages"]
 
 EMPTY = TextTable()
 NO_PICTURES = Gallery()
+Given = tuple[StudyRecord, Sequence[RunRecord], bool]  # of `StudyRuns`: is_here
+MACHINE = ("system", "processor", "cores", "torch")  # what is quoted of one
 FEW = 5  # runs without a record that are named one by one
 
 
@@ -43,19 +45,20 @@ class StudyFigure:
 
 
 @dataclass(frozen=True, slots=True)
-class StudyPage:
-    """A study in words and pictures; paths are relative to the pages.
+class StudySection:
+    """A study at one scale, by one ruleset, from one place; paths are relative.
 
-    found    its runs as arms; None if they could not be understood, see missing
-    every    all settings, where the table has only the chosen ones
-    missing  what was not run or could not be shown
-    problems its records that could not be shown, each with its place and why
+    found     its runs; none if they could not be understood, see missing
+    origin    on which machine and of which commit
+    every     all settings, where the table has only the chosen ones
+    missing   what was not run or could not be shown
+    problems  its records that could not be shown, each with its place and why
     """
 
-    record: StudyRecord
-    found: StudyRuns | None = None
+    found: StudyRuns
     records: str = ""
-    counts: str = ""
+    counts: str = "not shown"
+    origin: str = ""
     data: str = ""
     wall: str = "–"
     missing: tuple[str, ...] = ()
@@ -64,35 +67,54 @@ class StudyPage:
     gallery: Gallery = NO_PICTURES
     sentence: str = ""
     table: TextTable = EMPTY
-    every: TextTable | None = None
-    more: tuple[TextTable, ...] = ()
+    every: TextTable = EMPTY
+    trials: TextTable = EMPTY
     problems: tuple[str, ...] = ()
 
     @property
-    def key(self) -> str:
-        """As a file's name."""
-        return self.record.key
+    def record(self) -> StudyRecord:
+        """The study itself."""
+        return self.found.study
 
     @property
-    def left_out(self) -> tuple[str, ...]:
-        """What a budget did not allow."""
-        return tuple(self.record.tuning.get("left_out", ()))
+    def heading(self) -> str:
+        """Small scale, ruleset tuned, 10 seeds."""
+        where = "run on this machine, " if self.found.is_here else ""
+        n = self.found.n_seeds
+        parts = [
+            f"{where}{self.record.scale} scale",
+            *([] if self.record.ruleset == "paper" else [self.record.ruleset]),
+            *([f"{n} seeds" if n > 1 else "one seed"] if n else []),
+        ]
+        return ", ".join(parts)
 
     @property
     def command(self) -> str:
         """What runs it again."""
         return study_command(self.record)
 
-    @property
-    def page(self) -> str:
-        """The file of its page."""
-        return f"study-{self.key}.html"
+
+@dataclass(frozen=True, slots=True)
+class StudyPage:
+    """All that is known of a study: the evidence that weighs most comes first."""
+
+    sections: tuple[StudySection, ...]
 
     @property
-    def n_done(self) -> int:
-        """How many runs came to a result."""
-        runs = self.found.runs if self.found else ()
-        return sum(run.status.is_result for run in runs)
+    def lead(self) -> StudySection:
+        """By which the study is quoted elsewhere."""
+        return self.sections[0]
+
+
+def study_pages(sections: Iterable[StudySection]) -> list[StudyPage]:
+    """Sections of one study on one page, in the order of their weight."""
+    by_page: dict[str, list[StudySection]] = {}
+    for section in sections:
+        by_page.setdefault(section.found.page, []).append(section)
+    return [
+        StudyPage(tuple(sorted(some, key=lambda s: s.found.weight, reverse=True)))
+        for some in by_page.values()
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,54 +125,52 @@ class PrepareStudy:
     artifacts: Mapping[str, Path]
     places: Mapping[str, str]
 
-    def __call__(self, given: tuple[StudyRecord, Sequence[RunRecord]]) -> StudyPage:
-        return prepare_study(self.out, *given, self.artifacts, self.places)
+    def __call__(self, given: Given) -> StudySection:
+        """Write a study's records, then draw from what was written.
+
+        A record may have every type right and still make no sense (`BadRecordError`):
+        it is named and left out, and the rest is shown.
+        """
+        study, able, is_here = given
+        problems: list[str] = []
+        while True:
+            try:
+                found = gather(study, able, is_here=is_here)
+                section = _section(self.out, found, able, self.artifacts)
+                return replace(section, problems=tuple(problems))
+            except BadRecordError as error:
+                where = self.places.get(error.run or study.key, f"study {study.name}")
+                if error.run is None:
+                    why = f"its runs could not be shown: {error}"
+                    return StudySection(
+                        StudyRuns(study, is_here=is_here),
+                        missing=(why, *study.missing),
+                        problems=(*problems, f"{where}: {why}"),
+                    )
+                problems.append(f"{where}: {error}")
+                able = [run for run in able if run.run != error.run]
 
 
-def prepare_study(
+def _section(
     out: Path,
-    study: StudyRecord,
+    found: StudyRuns,
     runs: Sequence[RunRecord],
     artifacts: Mapping[str, Path],
-    places: Mapping[str, str],
-) -> StudyPage:
-    """Write a study's records, then draw from what was written.
-
-    A record may have every type right and still make no sense (`BadRecordError`): it is
-    named and left out, and the rest is shown. places: file and line of each.
-    """
-    able, problems = list(runs), list[str]()
-    while True:
-        try:
-            return replace(_page(out, study, able, artifacts), problems=tuple(problems))
-        except BadRecordError as error:
-            where = places.get(error.run or study.key, f"study {study.name}")
-            if error.run is None:
-                why = f"its runs could not be shown: {error}"
-                return _broken(study, why, (*problems, f"{where}: {why}"))
-            problems.append(f"{where}: {error}")
-            able = [run for run in able if run.run != error.run]
-
-
-def _page(
-    out: Path,
-    study: StudyRecord,
-    runs: Sequence[RunRecord],
-    artifacts: Mapping[str, Path],
-) -> StudyPage:
-    found = gather(study, runs)
+) -> StudySection:
+    study = found.study
     known = {run.run for run in (*found.runs, *found.trials)}
     for stray in [run.run for run in runs if run.run not in known]:
         raise BadRecordError(f"a run must be one of its study's, got {stray}", stray)
-    table, every, more = _tables(found)
+    table = study_table(found)
+    has_more = study.ruleset == "paper" and len(found.arms) > len(table.rows)
     drawings = [*study_figures(found), *sensitivity(found)]
-    path = files.below(out, "studies", f"{study.key}.jsonl")
+    path = files.below(out, "studies", f"{found.key}.jsonl")
     write(path, [study, *found.runs, *found.trials, *drawings])
-    return StudyPage(
-        record=study,
-        found=found,
+    return StudySection(
+        found,
         records=path.relative_to(out).as_posix(),
         counts=_run_counts(study, found.runs),
+        origin=_origin(found.runs),
         data="; ".join(sorted({_sources(run.data) for run in found.runs if run.data})),
         wall=_wall([*found.runs, *found.trials]),
         missing=tuple(_missing(study, found.runs)),
@@ -159,30 +179,24 @@ def _page(
         gallery=build_gallery(out, found, artifacts),
         sentence=study_sentence(found),
         table=table,
-        every=every,
-        more=more,
+        every=study_table(found, every=True) if has_more else EMPTY,
+        trials=trial_table(found),
     )
 
 
-def _tables(
-    found: StudyRuns,
-) -> tuple[TextTable, TextTable | None, tuple[TextTable, ...]]:
-    """The table of the ruleset, all settings if it has not all, and more tables."""
-    table = study_table(found)
-    if found.study.ruleset != "paper":
-        return table, None, (detail_table(found), trial_table(found))
-    has_more = len(found.arms) > len(table.rows)
-    return table, study_table(found, every=True) if has_more else None, ()
+def _origin(runs: Sequence[RunRecord]) -> str:
+    """On which machines and of which commits; the records have more about both."""
+    machines = dict.fromkeys(
+        words({name: run.machine[name] for name in MACHINE if name in run.machine})
+        for run in runs
+    )
+    commits = dict.fromkeys(run.commit or "no commit" for run in runs)
+    return "; ".join(filter(None, [*machines, f"commit {', '.join(commits)}"]))
 
 
 def _failed(trials: Sequence[RunRecord]) -> list[RunRecord]:
     """One that was stopped early has not failed."""
     return [run for run in trials if run.status is not RunStatus.INTERRUPTED]
-
-
-def _broken(study: StudyRecord, why: str, problems: tuple[str, ...]) -> StudyPage:
-    missing = (why, *study.missing)
-    return StudyPage(study, counts="not shown", missing=missing, problems=problems)
 
 
 def _missing(study: StudyRecord, runs: Sequence[RunRecord]) -> list[str]:
@@ -203,7 +217,7 @@ def _draw(
     kinds: dict[str, list[Drawing]] = {}
     for record in drawings:
         kinds.setdefault(_kind(found, record), []).append(record)
-    key = found.study.key
+    key = found.key
     made: list[StudyFigure] = []
     for kind, records in kinds.items():
         name = f"{key}-{kind}" if made else key

@@ -11,22 +11,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from acprop.metrics import metric_of
-from acprop.records import StudyRecord, TuningRecord
+from acprop.records import StudyRecord
 from acprop.report.comparisons import (
     Comparison,
-    best_epoch,
     compare_pairs,
-    interquartile_mean,
     to_target,
 )
-from acprop.report.selection import winner
+from acprop.report.selection import selection_metric, winner
 from acprop.report.statistics import (
     Arm,
     brief,
     describe,
     over_seeds,
-    selection_metric,
-    summarize,
     unclean,
 )
 from acprop.report.studies import (
@@ -51,7 +47,6 @@ from acprop.report.words import (
 
 __all__ = [
     "TextTable",
-    "detail_table",
     "markdown",
     "study_table",
     "trial_table",
@@ -143,6 +138,10 @@ def study_table(found: StudyRuns, *, every: bool = False) -> TextTable:
         columns += [f"{columns[-1]}: difference to {compared.reference}"]
         columns += ["p (Holm)", "verdict"]
     columns += [metric_of(name).label for name in others]
+    goal, target = selection_metric(found.runs), study.target
+    if goal and target is not None:
+        words = f"{numbers(goal, [target], 0.0)[0]} {metric_of(goal).label}"
+        columns.append(f"steps and seconds to {words}")
     rows: list[tuple[str, ...]] = []
     for name, arm, comparison in compared.rows:
         values = [describe(arm, [n], bare=True).partition(" = ")[2] for n in settings]
@@ -153,54 +152,12 @@ def study_table(found: StudyRuns, *, every: bool = False) -> TextTable:
             is_reference = any(arm is one for one in compared.references)
             row += _comparison_cells(comparison, metric, is_reference=is_reference)
         row += [summary_words(m, over_seeds(arm, m)) for m in others]
+        if goal and target is not None:
+            row.append(_speed_words(arm, goal, target))
         rows.append(tuple(row))
     caption = _caption(study, chosen_by, is_compared)
     note = unclean([run for arm in arms for run in arm.runs])
     return TextTable(tuple(columns), tuple(rows), f"{caption} {note}".rstrip())
-
-
-def detail_table(found: StudyRuns) -> TextTable:
-    """The measures that do not lean on a mean, and what the paper would report."""
-    metric = compared_metric(found.study)
-    if metric is None or not found.rows:
-        return TextTable()
-    compared = _compared(found, found.rows, metric)
-    by_validation, target = selection_metric(found.runs), found.study.target
-    label = metric_of(metric).label
-    columns = [
-        "optimizer",
-        f"{label}: interquartile mean",
-        f"P(better than {compared.reference})",
-        f"{label}, best test epoch (as the paper reports)",
-    ]
-    if target is not None and by_validation is not None:
-        words = numbers(by_validation, [target], 0.0)[0]
-        goal = f"{words} {metric_of(by_validation).label}"
-        columns += [f"steps to {goal}", f"seconds to {goal}", "reached"]
-    rows: list[tuple[str, ...]] = []
-    for name, arm, comparison in compared.rows:
-        best = summarize(best_epoch(run, metric) for run in arm.done)
-        middle = interquartile_mean(arm, metric)
-        row = [
-            name,
-            numbers(metric, [middle], over_seeds(arm, metric).std)[0],
-            NONE if comparison is None else f"{comparison.probability:.2f}",
-            summary_words(metric, best).partition(" [")[0],
-        ]
-        if target is not None and by_validation is not None:
-            reached = to_target(arm, by_validation, target)
-            for value, places in ((reached.steps, 0), (reached.seconds, 2)):
-                is_there = math.isfinite(value)
-                row.append(f"{value:.{places}f}" if is_there else "never")
-            row.append(f"{reached.n} of {reached.of}")
-        rows.append(tuple(row))
-    caption = (
-        "The interquartile mean leaves out the best and the worst quarter; "
-        "P(better) is over all pairs of runs. A failed run counts as the worst. "
-        "The best test epoch is chosen by the test data: for comparison with the "
-        "paper only. Steps and seconds are medians over all runs."
-    )
-    return TextTable(tuple(columns), tuple(rows), caption)
 
 
 def trial_table(found: StudyRuns) -> TextTable:
@@ -211,26 +168,26 @@ def trial_table(found: StudyRuns) -> TextTable:
         return TextTable()
     labels = contestant_labels(found)
     searched = list(dict.fromkeys(key for trial in trials for key in trial.settings))
-    columns = ["optimizer", "trials", "failed", "stopped early", *searched]
+    columns = ["optimizer", "trials", "failed", *searched]
     columns.append(f"winner's {metric_of(metric).label} in tuning")
     rows: list[tuple[str, ...]] = []
     for name in dict.fromkeys(trial.contestant for trial in trials):
         own = [trial for trial in trials if trial.contestant == name]
         best = winner(own, metric)
         failed = sum(bool(trial.failures) for trial in own)
-        early = sum(not (trial.failures or trial.is_finished) for trial in own)
         settings = {} if best is None else best.settings
-        row = [labels[name], str(len(own)), str(failed), str(early)]
+        row = [labels[name], str(len(own)), str(failed)]
         row += [brief(settings[k]) if k in settings else NONE for k in searched]
         row.append(
             numbers(metric, [best.value], 0.0)[0] if best else "no trial finished"
         )
         rows.append(tuple(row))
     caption = (
-        f"{_search_words(tuning)}. The winner is the trial with the best mean "
-        f"{metric_of(metric).words} at the last epoch over the seeds of tuning "
-        f"({', '.join(map(str, tuning.get('seeds', ())))}), which are used for nothing "
-        "else. A trial of which one run failed cannot win."
+        f"{tuning.get('n_trials')} trials for each, scrambled Sobol points in "
+        f"studies/spaces/{tuning.get('space')}.toml. The winner is the trial with the "
+        f"best mean {metric_of(metric).words} at the last epoch over the seeds of "
+        f"tuning ({', '.join(map(str, tuning.get('seeds', ())))}), which are used for "
+        "nothing else. A trial of which one run failed cannot win."
     )
     note = unclean(found.trials)
     return TextTable(tuple(columns), tuple(rows), f"{caption} {note}".rstrip())
@@ -253,6 +210,13 @@ def _comparison_cells(
     return [difference_words(found.difference, metric), p_words(found.p), found.words]
 
 
+def _speed_words(arm: Arm, metric: str, target: float) -> str:
+    """420 steps, 8.31 s (9 of 10 runs): medians over all of them."""
+    steps, seconds, n = to_target(arm, metric, target)
+    when = f"{steps:.0f} steps, {seconds:.2f} s" if math.isfinite(steps) else "never"
+    return f"{when} ({n} of {len(arm.runs)} runs)"
+
+
 def _trial_counts(found: StudyRuns) -> dict[str, str]:
     """For each contestant, by the name that a reader sees: 8, or 8, 1 failed."""
     labels = contestant_labels(found)
@@ -265,18 +229,6 @@ def _trial_counts(found: StudyRuns) -> dict[str, str]:
         name: f"{n}, {failures[name]} failed" if failures[name] else str(n)
         for name, n in counts.items()
     }
-
-
-def _search_words(tuning: TuningRecord) -> str:
-    points = {
-        "sobol": "scrambled Sobol points",
-        "tpe": "points that Optuna's TPE chose",
-    }
-    return (
-        f"{tuning.get('n_trials')} trials for each, "
-        f"{points[tuning.get('search', 'sobol')]} in "
-        f"studies/spaces/{tuning.get('space')}.toml"
-    )
 
 
 def _caption(study: StudyRecord, chosen_by: str | None, is_compared: bool) -> str:

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,10 +13,11 @@ from acprop.bench.engines import Engine, LocalEngine
 from acprop.bench.studies import Study, study_folder
 from acprop.progress import Bar
 from acprop.records import FigureRecord, Verdict
+from acprop.report.collect import collect
 from acprop.report.site import Content, write_site
 from acprop.reproduce import claims, figures
 from acprop.reproduce.folder import JobFolder, open_folder
-from acprop.reproduce.pages import on_all_cores
+from acprop.reproduce.pages import content_of, on_all_cores
 from acprop.reproduce.rulesets import PaperRuleset
 from acprop.reproduce.runner import StudyResult, artifacts_of, cost, run
 
@@ -58,12 +59,15 @@ def reproduce(
     *,
     only: Sequence[str] = (),
     engine: Engine | None = None,
+    results: Path | None = None,
 ) -> JobResult:
     """Do what has not been done yet, and write the page.
 
     Args:
         only: parts by name, "lab" or a study; none is all.
         engine: where studies run; claims and figures are made here.
+        results: stored evidence, which the page shows besides; None is the folder
+            results beside that of the studies, if there is one.
     """
     engine = engine or LocalEngine()
     here = engine.jobs if isinstance(engine, LocalEngine) else None
@@ -78,16 +82,18 @@ def reproduce(
         if plan.has_lab:
             verdicts = claims.check_all(folder, n_jobs, bar)
             drawn = figures.draw_all(out / "figures", n_jobs, bar)
-        results = run(
+        done = run(
             plan.studies, PaperRuleset(), engine, scale=scale, runs=folder.runs, bar=bar
         )
+    content = _content(results or study_folder().root.parent / "results")
     page = write_site(
         out,
-        Content(
-            verdicts,
-            drawn,
-            [(r.study, r.runs) for r in results],
-            artifacts_of(folder.runs, results),
+        replace(
+            content,
+            verdicts=verdicts,
+            figures=drawn,
+            artifacts={**content.artifacts, **artifacts_of(folder.runs, done)},
+            here=[(r.study, r.runs) for r in done],
         ),
         missing=[f"{part}: left out by --only" for part in plan.skipped],
         about={
@@ -100,7 +106,14 @@ def reproduce(
         },
         each=on_all_cores if n_jobs > 1 else map,
     )
-    return JobResult(verdicts, results, page)
+    return JobResult(verdicts, done, page)
+
+
+def _content(results: Path) -> Content:
+    """What was known before; an installed package has no such folder."""
+    if not results.is_dir():
+        return Content([], [], [])
+    return content_of(collect([results]))
 
 
 def _plan(scale: str, only: Sequence[str]) -> _Plan:

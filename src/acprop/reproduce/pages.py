@@ -46,23 +46,24 @@ def build_page(paths: Sequence[Path], out: Path) -> PageResult:
             places = found.figure_places[about.name]
             found.problems += [f"{places[i]}: {why}" for i, why in trouble.items()]
         bar.advance()
-        page = _write(out, found, drawn)
+        content, about = content_of(found), _about(found)
+        page = write_site(
+            out, content, missing=found.notes, about=about, each=on_all_cores
+        )
         bar.advance()
-    return page
+    return PageResult(page, content, found.n_unread)
 
 
-def _write(out: Path, found: Collected, drawn: list[FigureRecord]) -> PageResult:
-    content = Content(
+def content_of(found: Collected) -> Content:
+    """What the site shows of collected records."""
+    return Content(
         found.verdicts,
-        drawn,
+        [about for about, _ in found.figures],
         found.studies,
         found.artifacts,
         found.places,
         found.problems,
     )
-    about = _about(found)
-    page = write_site(out, content, missing=found.notes, about=about, each=on_all_cores)
-    return PageResult(page, content, found.n_unread)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,9 @@ from acprop.lab.claims import (
     numerics_stochastic,
     verify,
 )
-from acprop.reference import Hyper, State, step
+from acprop.lab.methods import METHODS
+from acprop.lab.simulate import Sweep
+from acprop.reference import Settings, State, step
 from acprop.rule import ACPROP_PAPER, PAPER
 
 
@@ -36,17 +38,17 @@ def enumerated_moves():
 
 
 def lab_state():
-    trial = stochastic.Trial(beta2=(0.5,), seeds=1, eps=0.04, steps=3, tail=1)
+    sweep = Sweep((METHODS["acprop-paper"],), 0.9, (0.5,), eps=0.04, steps=3, tail=1)
     state = State()
     for g in (-1.0, 4.0, -1.0):
-        state, _ = step(ACPROP_PAPER, PAPER, state, np.full((1, 1), g), trial.hyper)
-    return trial, state
+        state, _ = step(ACPROP_PAPER, PAPER, state, np.full((1, 1), g), sweep.settings)
+    return sweep, state
 
 
 def lab_move(alpha, x):
-    trial, state = lab_state()
+    sweep, state = lab_state()
     problem = stochastic.Stochastic(4, 1.0)
-    return stochastic.expected_move(problem, trial, state, alpha, x=x).item()
+    return stochastic.expected_move(problem, sweep, state, alpha, x=x).item()
 
 
 def sharpest_s():
@@ -79,7 +81,7 @@ def exponents(P, delta, eps, beta1):
 
 
 def direction(beta2, eps):
-    state, h, d = State(), Hyper(beta1=0.9, beta2=beta2, eps=eps, axis=()), 0.0
+    state, h, d = State(), Settings(beta1=0.9, beta2=beta2, eps=eps, axis=()), 0.0
     for _ in range(1500):
         state, d = step(ACPROP_PAPER, PAPER, state, 2.0, h)
     return float(d)
@@ -91,13 +93,13 @@ def expression(eta, n):
 
 
 PROBLEM = stochastic.Stochastic(4, 1.0)
-NORMAL = gaussian.Gaussian(3.0, 2.0)
+NORMAL = gaussian.NormalGradients(3.0, 2.0)
 SUM = float(mpmath.zeta(0.6) - mpmath.zeta(0.6, 1001))
 # As the page on the maths names them: (the formula, evaluated here; the code's value)
 FORMULAS = {
     "stochastic-moments": (
         (1.0, 4 + 1.0 * 3),
-        (PROBLEM.mean, PROBLEM.second_moment),
+        (sum(p * g for g, p in PROBLEM.outcomes), PROBLEM.second_moment),
     ),
     "stochastic-drift": (
         enumerated_moves(),
@@ -199,8 +201,8 @@ def test_the_exponential_moment_falls_for_every_denominator(delta, share):
 def test_the_last_iterate_would_not_converge_with_a_constant_learning_rate(monkeypatch):
     """The bound is for α_t = α0/√t: √t·E|x_t - x*| grows without it."""
     module = numerics_stochastic
-    trial = module.Trial
-    monkeypatch.setattr(module, "Trial", lambda *a, **k: trial(*a, **k, eta=0.0))
+    sweep = module.Sweep
+    monkeypatch.setattr(module, "Sweep", lambda *a, **k: sweep(*a, **k, eta=0.0))
     assert verify("stochastic-last-iterate").verdict == "fails"
 
 
@@ -245,7 +247,7 @@ def test_a_synchronous_method_would_not_leap_at_its_first_step(monkeypatch):
 def late(monkeypatch):
     """Gradients that are not centered around 0: v and s are far apart."""
     numerics_constants.late_least.cache_clear()
-    monkeypatch.setattr(numerics_constants, "LATE", gaussian.Gaussian(10.0, 1.0))
+    monkeypatch.setattr(numerics_constants, "LATE", gaussian.NormalGradients(10.0, 1.0))
     yield
     numerics_constants.late_least.cache_clear()
 
@@ -262,7 +264,7 @@ def test_lower_bounds_near_zero_would_be_close_to_it(monkeypatch):
 
 def test_where_noise_prevails_the_centered_bound_would_not_be_smaller(monkeypatch):
     """Early, |μ| ≫ σ; with μ = σ/10 centering makes the noise term larger."""
-    monkeypatch.setattr(numerics_centering, "EARLY", gaussian.Gaussian(0.1, 1.0))
+    monkeypatch.setattr(numerics_centering, "EARLY", gaussian.NormalGradients(0.1, 1.0))
     assert verify("centering-converges-faster").verdict == "fails"
     corrected = verify("centering-is-a-larger-learning-rate")
     assert corrected.verdict == "fails"

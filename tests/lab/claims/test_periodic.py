@@ -49,7 +49,7 @@ def _with_another_drift(monkeypatch, change):
 def test_a_hole_beyond_the_threshold_would_be_seen(monkeypatch):
     """One large period at which every method drifts rightly."""
     _with_another_drift(monkeypatch, lambda P, d: np.where(P == 250, 1.0, d))
-    found = verify("fig-1-threshold").verdict
+    found = verify("sync-threshold").verdict
     dense_figures.first_wrong.cache_clear()
     assert found == "fails"
 
@@ -58,7 +58,7 @@ def test_a_threshold_that_falls_near_one_would_be_seen(monkeypatch):
     """P = 3 drifts wrongly where β2 > 0.99, and so β1 < √β2."""
     large = dense_figures.THRESHOLD_BETA2 > 0.99
     _with_another_drift(monkeypatch, lambda P, d: np.where(large & (P == 3), -1.0, d))
-    found = verify("fig-1-threshold-folds").verdict
+    found = verify("sync-threshold-folds").verdict
     dense_figures.first_wrong.cache_clear()
     assert found == "fails"
 
@@ -115,10 +115,12 @@ def test_the_closed_forms_would_fail_if_they_were_off_by_a_little(monkeypatch):
     assert forms.worst_error(periodic("dense", 5), 0.5, 0.5) > 1e-12
 
 
-def test_the_first_step_claim_would_fail_if_the_kick_stayed(monkeypatch):
+def test_the_first_step_claim_would_fail_if_it_were_taken(monkeypatch):
     protocol = dense_figures.protocol
     monkeypatch.setattr(
-        dense_figures, "protocol", lambda *n, **kw: protocol(*n, **kw | {"kick": True})
+        dense_figures,
+        "protocol",
+        lambda *n, **kw: protocol(*n, **kw | {"takes_first_step": True}),
     )
     assert verify("dense-first-step").verdict == "fails"
 
@@ -193,7 +195,7 @@ def test_an_area_is_much_larger_on_both_grids_or_on_none(monkeypatch, even, verd
     """The shares of ACProp, and of AdaShift: a half, on either grid."""
     shares = {"acprop-paper": even, "adashift": 0.5}
     monkeypatch.setattr(sparse_figures, "right_share", lambda name, _: shares[name])
-    assert verify("fig-area-sparse-much-larger").verdict == verdict
+    assert verify("sparse-area-much-larger").verdict == verdict
 
 
 def test_a_method_that_always_converges_would_be_seen_on_problem_2(monkeypatch):
@@ -228,10 +230,10 @@ def test_trajectories_that_ended_elsewhere_would_be_seen(monkeypatch):
         monkeypatch.setattr(
             module,
             "paper_trajectories",
-            lambda _, *, kick, draw=draw, kind=kind: draw(kind, kick=kick),
+            lambda _, draw=draw, kind=kind, **options: draw(kind, **options),
         )
-    assert verify("fig-2-trajectories").verdict == "fails"
-    assert verify("fig-5-trajectories").verdict == "fails"
+    assert verify("dense-trajectories").verdict == "fails"
+    assert verify("sparse-trajectories").verdict == "fails"
 
 
 def test_a_run_that_has_not_settled_would_not_be_periodic(monkeypatch):
@@ -242,7 +244,7 @@ def test_a_run_that_has_not_settled_would_not_be_periodic(monkeypatch):
         return replace(found, s=found.s * np.linspace(1, 2, len(found.s)))
 
     monkeypatch.setattr(dense_figures, "trajectory", drawn_out)
-    assert verify("fig-periods-dense").verdict == "fails"
+    assert verify("dense-periods").verdict == "fails"
 
 
 @pytest.mark.parametrize(("shift", "verdict"), [(-99.0, "holds"), (99.0, "fails")])
@@ -254,7 +256,7 @@ def test_the_sign_of_the_difference_is_looked_at(monkeypatch, shift, verdict):
         return s + shift, v
 
     monkeypatch.setattr(sparse_figures, "log_ratios", shifted)
-    assert verify("fig-difference-sign").verdict == verdict
+    assert verify("sparse-ratio-plots").verdict == verdict
 
 
 def test_a_mean_that_vanished_would_be_seen_between_the_gradients(monkeypatch):
@@ -262,13 +264,13 @@ def test_a_mean_that_vanished_would_be_seen_between_the_gradients(monkeypatch):
     monkeypatch.setattr(
         sparse_figures, "limits", lambda *a: replace(exact(*a), m=0 * exact(*a).m)
     )
-    assert verify("fig-6-moments").verdict == "fails"
+    assert verify("sparse-zero-gradients").verdict == "fails"
 
 
 def test_with_momentum_adam_would_not_be_rmsprop(monkeypatch):
-    hyper = family.Hyper
+    settings = family.Settings
     monkeypatch.setattr(
-        family, "Hyper", lambda beta1, *rest: hyper(max(beta1, 0.5), *rest)
+        family, "Settings", lambda beta1, *rest: settings(max(beta1, 0.5), *rest)
     )
     assert verify("adam-without-momentum").verdict == "fails"
 
@@ -314,7 +316,7 @@ def test_a_figure_is_drawn_at_the_eps_of_its_caption_and_of_its_claim(
         monkeypatch.setattr(module, "regions", noted)
     monkeypatch.setattr(figures, "boundary", lambda *_, **kw: drawn.append(kw["eps"]))
     figures.areas(kind, 0.9)
-    verify(f"fig-area-{kind}-0.9")
+    verify(f"{kind}-area-0.9")
     assert {*drawn} == {*checked} == {grids.EPS[kind]}
     caption = figures.FIGURES[f"area-{kind}-0.9"].caption
     assert f"ε = {grids.EPS[kind]:g}" in caption

@@ -11,7 +11,7 @@ import pytest
 from acprop.lab.guard.hazards import Hazard, embedding, hazards, spike_ratio, worst_step
 from acprop.lab.methods import method
 from acprop.lab.steps import feed, iterate
-from acprop.reference import Hyper
+from acprop.reference import Settings
 from acprop.rule import AUTHORS, GUARDED, OPTAX, PAPER, TORCH
 
 HAZARDS = hazards()
@@ -76,7 +76,7 @@ def test_scaling_the_loss_changes_no_step(scale):
 
 
 def directions(convention, gradients):
-    return [step.d for step in feed(ACPROP_PAPER, convention, Hyper(), gradients)]
+    return [step.d for step in feed(ACPROP_PAPER, convention, Settings(), gradients)]
 
 
 def test_a_first_step_of_sgd_would_depend_on_the_scale():
@@ -106,7 +106,13 @@ def test_timms_rosenbrock_ends_nearer_than_it_began():
 
     x0 = np.array([1.5, 1.5])
     run = iterate(
-        ACPROP_PAPER, GUARDED, Hyper(), one_coordinate, steps=2000, x0=x0, alpha0=1e-2
+        ACPROP_PAPER,
+        GUARDED,
+        Settings(),
+        one_coordinate,
+        steps=2000,
+        x0=x0,
+        alpha0=1e-2,
     )
     far = [np.linalg.norm(x - 1) for _, x in run]
     assert max(far) <= 1

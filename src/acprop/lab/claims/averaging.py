@@ -13,7 +13,7 @@ from acprop.lab.methods import METHODS, Method, advance
 from acprop.lab.nonconvex import problem
 from acprop.lab.problems import periodic
 from acprop.lab.steps import feed
-from acprop.reference import Hyper, State
+from acprop.reference import Settings, State
 from acprop.rule import GUARDED, PAPER, choose
 
 PERIODS = (4, 5, 6, 7, 8, 10, 14, 20, 30, 50, 80, 130, 220, 500)
@@ -44,7 +44,7 @@ def bias(method: Method) -> float:
     After 30 gradients comes g_t = 9 with probability 1/10, else -1, and then a 0. For
     a filter of unbiased u the mean of d_{t+1} is what the mean gradient 0 gives.
     """
-    rng, h = np.random.default_rng(0), Hyper(0.9, 0.9, axis=())
+    rng, h = np.random.default_rng(0), Settings(0.9, 0.9, axis=())
     state = State(t=10**6)  # the growing bound no longer binds
     for g in rng.standard_normal((30, 8)):
         state, _ = advance(method, GUARDED, state, g, h)
@@ -198,13 +198,15 @@ def overflows(kind: str, limit: float) -> int:
 @claim("average-after-keeps-the-drift", "ours", "central", "Lemmas 3.3 and 3.4")
 def keeps_the_drift() -> Finding:
     """A running mean of u drifts as u does, if s is centered on the paper's m."""
-    h = Hyper(0.9, FEW_BETA2, 0.0, axis=())
+    h = Settings(0.9, FEW_BETA2, 0.0, axis=())
     n = len(FEW_PERIODS) * len(FEW_BETA2)
     agree: dict[str, int] = {}
     for kind in ("dense", "sparse"):
         total = np.zeros((len(FEW_PERIODS), len(FEW_BETA2)))
         periods = np.array(FEW_PERIODS)[:, None]
-        run = feed(METHODS["acprop-after"], PAPER, h, _gradients(kind), kick=False)
+        run = feed(
+            METHODS["acprop-after"], PAPER, h, _gradients(kind), takes_first_step=False
+        )
         for step in run:
             total += np.where(step.t > STEPS - periods, step.d, 0.0)
         exact = drifts(kind, "acprop-paper", FEW_PERIODS, 0.9, FEW_BETA2)

@@ -22,7 +22,7 @@ from acprop.lab.claims.theorem41 import shares
 from acprop.lab.descent import WalkSettings
 from acprop.lab.methods import METHODS, Method, advance
 from acprop.lab.nonconvex import PROBLEMS
-from acprop.reference import Hyper, State
+from acprop.reference import Settings, State
 from acprop.rule import GUARDED, PAPER, Convention, Rule
 
 AFTER, FIRST = "averaging after dividing", "averaging before dividing"
@@ -106,7 +106,7 @@ def _largest(convention: Convention, *, adverse: bool, steps: int) -> Array:
     eight random streams, with silent stretches and with any size.
     """
     rng, eps = np.random.default_rng(0), 1e-30
-    h = Hyper(BETAS1[..., None], BETAS2[:, None], eps, axis=())
+    h = Settings(BETAS1[..., None], BETAS2[:, None], eps, axis=())
     shape = (len(BETAS1), len(BETAS2), 1 if adverse else 8)
     state, top, m = State(t=1, s=np.ones(shape)), np.zeros(shape), default()
     if convention.bias_correction:

@@ -20,7 +20,7 @@ from acprop.lab.arrays import Floats
 from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.methods import METHODS, Method
 from acprop.lab.steps import feed
-from acprop.reference import Hyper
+from acprop.reference import Settings
 from acprop.rule import GUARDED, TORCH, Convention
 
 BETA1 = (0.9, 0.5, 0.0)
@@ -55,7 +55,7 @@ def rms_step(method: Method, convention: Convention, beta1: float) -> float:
     """√mean(d²) over lanes of standard normal gradients, once settled."""
     rng = np.random.default_rng(0)
     gradients = (rng.standard_normal(LANES) for _ in range(STEPS))
-    h = Hyper(beta1=beta1, beta2=BETA2)
+    h = Settings(beta1=beta1, beta2=BETA2)
     squares = [
         _mean_square(step.d)
         for step in feed(method, convention, h, gradients)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from acprop.lab.bounds import natural_constants, theorem_41_clipped
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.claims.grids import (
     PERIODS,
     SOME_BETA1,
@@ -28,7 +28,7 @@ from acprop.lab.nonconvex import PROBLEMS
 from acprop.lab.problems import Problem, periodic
 from acprop.lab.regions import regions, share
 from acprop.lab.steps import feed
-from acprop.reference import Hyper
+from acprop.reference import Settings
 from acprop.rule import GUARDED
 
 UNBOUND = replace(GUARDED, name="guarded, no bound", clip=None)
@@ -45,7 +45,7 @@ def _is_bound(
     """The last step at which the bound acts, and whether it changed a later one."""
     gradients = [problem.gradient(t, 0.0) for t in range(1, steps + 1)]
     free, bound = (
-        feed(ACPROP_METHOD, convention, Hyper(beta1, beta2), gradients)
+        feed(ACPROP_METHOD, convention, Settings(beta1, beta2), gradients)
         for convention in (UNBOUND, GUARDED)
     )
     last, same = np.zeros(np.shape(beta2)), np.ones(np.shape(beta2), bool)
@@ -56,6 +56,10 @@ def _is_bound(
 
 
 @claim("clip-falls-silent", "ours", "central", "Lemmas 3.3 and 3.4")
+@formula(
+    r"R=\frac P{\sqrt{s_{kP}}}\ \text{(dense)},\qquad R=\max\Bigl(\frac P{2"
+    r"\sqrt{s^+}},\,\frac1{\sqrt{s^-}}\Bigr)\ \text{(sparse)}"
+)
 def falls_silent() -> Finding:
     """where |u| ≤ R the bound t^¼ is silent from t = R⁴ on; for Algorithm 2 R is
     P/√s_kP on problem 1, on problem 2 the larger of P/(2√s⁺) and 1/√s⁻
@@ -131,7 +135,7 @@ def keeps_the_limit() -> Finding:
 
 def _differs_in_a_tensor() -> int:
     """Steps of one element alone, and in a tensor with others."""
-    problem, h = periodic("dense", 50), Hyper(0.9, 0.5)
+    problem, h = periodic("dense", 50), Settings(0.9, 0.5)
     g = problem.cycle[np.arange(1, 2002) % problem.period]
     alone, pair = (
         feed(ACPROP_METHOD, GUARDED, h, gradients)
@@ -179,6 +183,10 @@ def price() -> Finding:
 
 
 @claim("clip-bias", "ours", "proof step", "Section 4")
+@formula(
+    r"\bigl|\mathbb E[u-\operatorname{clip}(u,\pm c)]\bigr|\le\mathbb E\,(|u|-c)_+\le"
+    r"\frac{\mathbb E\,u^2}{4c}"
+)
 def bias() -> Finding:
     """the mean of |u - clip(u, ±c)| is at most that of u²/(4c)
 
@@ -212,6 +220,11 @@ def bias() -> Finding:
 
 
 @claim("theorem-4.1-clipped", "ours", "central", "Section 4, Theorem 4.1")
+@formula(
+    r"\frac1T\sum_{t=1}^T\mathbb E\|\nabla f(x_t)\|^2\le\frac4{C_l}\Bigl["
+    r"\frac{M_f-f^*}{\alpha_0}T^{\eta-1}+\frac{LC_u^2\sigma^2\alpha_0}{2(1-\eta)}T^{-"
+    r"\eta}+\frac{C_u^4M_g^4}{8C_l}T^{-1/2}\Bigr]"
+)
 def theorem_clipped() -> Finding:
     """With the bound t^¼ the corrected Theorem 4.1 keeps its rate; the constant doubles
     and a term of T^-½ joins it.

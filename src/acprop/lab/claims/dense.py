@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from acprop.lab.boundaries import boundary
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.claims.grids import (
     PERIODS,
     WIDE_BETA,
@@ -110,6 +110,10 @@ def adam_converges_for_large_beta2() -> Finding:
 
 
 @claim("lemma-3.3", "paper", "central", "Lemma 3.3, in the limit")
+@formula(
+    r"D=\frac P{\sqrt{s_{kP}}}-\sum_{j=1}^{P-1}\frac1{\sqrt{s_{kP+j}}}\ \ge\ "
+    r"\frac{P-(P-1)}{\sqrt{s_{kP}}}>0"
+)
 def async_drifts_right() -> Finding:
     """ACProp and AdaShift (n = 1) converge on problem 1 for all β1, β2, P"""
     low = {name: lowest_drift(name) for name in ASYNC}
@@ -164,6 +168,7 @@ def acprop_long_delay() -> Finding:
 
 
 @claim("async-for-any-setting", "paper", "wording", "Section 1, contributions")
+@formula(r"n=1")
 def async_for_any_setting() -> Finding:
     """“asynchronous optimizers (AdaShift, ACProp) converge for any valid
     hyper-parameters” on problem 1
@@ -195,6 +200,10 @@ def amsgrad_always_converges() -> Finding:
 
 
 @claim("rmsprop-threshold-scaling", "ours", "constant", "Lemma 3.2")
+@formula(
+    r"\sqrt P\,D=1-\frac c4+O\Bigl(\frac1P\Bigr),\qquad\text{so}\qquad(1-\beta_2^*)"
+    r"\,P^2\to4"
+)
 def threshold_at_large_periods() -> Finding:
     """RMSProp's threshold on problem 1 tends to 1 - 4/P²"""
     scaled: dict[int, float] = {}

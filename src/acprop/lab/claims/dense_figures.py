@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.claims.dense import ASYNC, SYNC
 from acprop.lab.claims.grids import EPS, PERIODS, drifts, protocol
 from acprop.lab.methods import METHODS
@@ -31,7 +31,8 @@ def first_wrong(name: str, beta1: float) -> tuple[np.ndarray, int]:
     return first, int(np.sum(beyond & ~wrong))
 
 
-@claim("fig-1-threshold", "paper", "central", "Fig. 1, caption")
+@claim("sync-threshold", "paper", "central", "Fig. 1, caption")
+@formula(r"D<0\iff P\ge P^*(\beta_2)")
 def sync_diverges_beyond_a_threshold() -> Finding:
     """“in the (P, β2) plane, there's a threshold curve beyond which sync-optimizers
     (Adam, RMSProp, AdaBelief) will diverge”
@@ -54,7 +55,7 @@ def sync_diverges_beyond_a_threshold() -> Finding:
     )
 
 
-@claim("fig-1-threshold-folds", "ours", "central", "Fig. 1, caption")
+@claim("sync-threshold-folds", "ours", "central", "Fig. 1, caption")
 def the_threshold_folds() -> Finding:
     """the threshold P* of Adam and AdaBelief is not monotone in β2: it can fall as β2
     grows, only where β1 > √β2, outside the condition of Reddi et al.
@@ -103,7 +104,7 @@ for _beta1, _place in (
     (0.9, "Fig. 1"),
 ):
     _words = f"with β1 = {_beta1} ACProp and AdaShift converge everywhere in 10⁴ steps"
-    claim(f"fig-area-dense-{_beta1}", "paper", "central", _place, _words)(
+    claim(f"dense-area-{_beta1}", "paper", "central", _place, _words)(
         lambda beta1=_beta1: area(beta1)
     )
 
@@ -112,17 +113,17 @@ for _beta1, _place in (
 _AWAY = 0.5
 
 
-@claim("fig-2-trajectories", "paper", "central", "Fig. 2")
+@claim("dense-trajectories", "paper", "central", "Fig. 2")
 def trajectories() -> Finding:
     """Adam, AdaBelief and RMSProp “diverge from the optimal”, ACProp and AdaShift
     converge, and a large delay n in AdaShift “could cause non-convergence”
     """
     ends = {
-        kick: {
+        first: {
             line.label: line.y[-1]
-            for line in paper_trajectories("dense", kick=kick).lines
+            for line in paper_trajectories("dense", takes_first_step=first).lines
         }
-        for kick in (True, False)
+        for first in (True, False)
     }
     near, far = ("ACProp", "AdaShift, n = 1"), ("Adam", "RMSProp", "AdaBelief")
     ok = all(
@@ -135,11 +136,11 @@ def trajectories() -> Finding:
         ok,
         f"P = 10, β1 = β2 = 0.5, α0 = 0.1, first step 0: after 4000 steps x is {text}; "
         "with Algorithm 2's first step the same ones are far from x* = -1",
-        {str(kick): x for kick, x in ends.items()},
+        {str(first): x for first, x in ends.items()},
     )
 
 
-@claim("fig-periods-dense", "paper", "proof step", "Appendix A.1, plots of S_t and g_t")
+@claim("dense-periods", "paper", "proof step", "Appendix A.1, plots of S_t and g_t")
 def periods_of_s_and_g() -> Finding:
     """as k → ∞ “the behavior of ACProp is periodic”: the largest gradient appears at
     step kP + 1, and S takes its minimum at step kP
@@ -200,7 +201,9 @@ def the_first_step_decides() -> Finding:
             regions(
                 "dense",
                 PERIODS["dense"][::6],
-                protocol("acprop-paper", beta1=0.9, kick=False, steps=steps),
+                protocol(
+                    "acprop-paper", beta1=0.9, takes_first_step=False, steps=steps
+                ),
             )[0]
         )[0]
         for steps in (10_000, 1_000_000)

@@ -4,17 +4,17 @@ import numpy as np
 
 from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.methods import advance, method
-from acprop.reference import Hyper, State
+from acprop.reference import Settings, State
 from acprop.rule import PAPER
 
 FAMILY = ("adam", "rmsprop", "adabelief", "adashift", "acprop-paper")
 
 
-def directions(name: str, gradients: np.ndarray, h: Hyper) -> np.ndarray:
+def directions(name: str, gradients: np.ndarray, h: Settings) -> np.ndarray:
     """d_t for a sequence of gradients, from the second step on."""
     state, found = State(), list[np.ndarray]()
     for g in gradients:
-        state, d = advance(method(name), PAPER, state, g, h, kick=False)
+        state, d = advance(method(name), PAPER, state, g, h, takes_first_step=False)
         found.append(np.asarray(d))
     return np.array(found[1:])
 
@@ -30,8 +30,8 @@ def adam_without_momentum() -> Finding:
         beta1: float(
             np.max(
                 np.abs(
-                    directions("adam", _gradients(), Hyper(beta1, 0.99, 1e-8))
-                    - directions("rmsprop", _gradients(), Hyper(beta1, 0.99, 1e-8))
+                    directions("adam", _gradients(), Settings(beta1, 0.99, 1e-8))
+                    - directions("rmsprop", _gradients(), Settings(beta1, 0.99, 1e-8))
                 )
             )
         )
@@ -47,7 +47,7 @@ def adam_without_momentum() -> Finding:
 
 def _scaling(name: str, factor: float) -> float:
     """By how much the directions grow if every gradient does by `factor`."""
-    h = Hyper(0.9, 0.99, 1e-30)
+    h = Settings(0.9, 0.99, 1e-30)
     plain = directions(name, _gradients(), h)
     scaled = directions(name, factor * _gradients(), h)
     return float(np.linalg.norm(scaled) / np.linalg.norm(plain))

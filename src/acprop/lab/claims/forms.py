@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 
 from acprop.lab import printed
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.limits import limits
 from acprop.lab.problems import PERIODIC, Problem, dense, periodic
 
@@ -78,12 +78,19 @@ def worst_error(problem: Problem, beta1: float, beta2: float) -> float:
 
 
 @claim("dense-m", "paper", "constant", "Appendix A.1")
+@formula(r"m_{kP+1+j}=-1+K(1-\beta_1)\,\beta_1^j,\qquad K=\frac{P+1}{1-\beta_1^P}")
 def dense_m() -> Finding:
     """the limit of m on problem 1"""
     return printed_form("dense", "m")
 
 
 @claim("dense-m-finite", "paper", "wording", "Appendix A.1")
+@formula(
+    printed=r"m_{kP}=-(1-\beta_1^{kP})+(1-\beta_1)(P+1)\,\beta_1^{P-1}\,\frac{1-"
+    r"\beta_1^{(k-1)P}}{1-\beta_1^P}",
+    holds=r"m_{kP}=-(1-\beta_1^{kP})+(1-\beta_1)(P+1)\,\beta_1^{P-1}\,\frac{1-"
+    r"\beta_1^{kP}}{1-\beta_1^P}",
+)
 def dense_mean_for_finite_k() -> Finding:
     """m_kP after k periods on problem 1 has the factor 1 - β1^((k-1)P)"""
     worst = mended = 0.0
@@ -151,6 +158,12 @@ def ordinary_ratio(problem: str, P: int, beta1: float, beta2: float) -> float:
 
 
 @claim("dense-s", "paper", "wording", "Appendix A.1")
+@formula(
+    printed=r"S_{kP+3}=\beta_2^3S_{kP}+(1-\beta_2)\,\beta_2^2\,(P-m_{kP})^2+(1-\beta_2)"
+    r"\,\beta_2\,\bigl[\beta_1(P-m_{kP})-(P+1)\bigr]^2(\beta_2+\beta_1^2)",
+    holds=r"s_{kP+3}=\beta_2^3s_{kP}+(1-\beta_2)\,\beta_1^2\,\Bigl(\beta_2^2"
+    r"\,(P-m_{kP})^2+\bigl[\beta_1(P-m_{kP})-(P+1)\bigr]^2(\beta_2+\beta_1^2)\Bigr)",
+)
 def dense_s_as_printed() -> Finding:
     """the printed limits of S on problem 1 are those of Algorithm 2, or, with the
     appendix's residual g_t - m_{t-1}, larger by 1/β1²
@@ -177,18 +190,37 @@ def dense_s_as_printed() -> Finding:
 
 
 @claim("sparse-m", "paper", "constant", "Appendix A.2")
+@formula(
+    r"m_+=m_{kP+1}=\frac{1-\beta_1}{1-\beta_1^P}\Bigl(\frac P2-\beta_1^3\Bigr),"
+    r"\qquad m_-=m_{kP-2}=\frac{1-\beta_1}{1-\beta_1^P}\Bigl(\frac P2\,\beta_1^{P-3}"
+    r"-1\Bigr)"
+)
 def sparse_m() -> Finding:
     """the limit of m on problem 2"""
     return printed_form("sparse", "m")
 
 
 @claim("sparse-v", "paper", "constant", "Appendix A.2")
+@formula(
+    r"v^+=\frac{1-\beta_2}{1-\beta_2^P}\Bigl[\frac{P^2}4\beta_2^{P-1}+\beta_2^2\Bigr],"
+    r"\qquad v^-=\frac{1-\beta_2}{1-\beta_2^P}\Bigl[\frac{P^2}4\beta_2^{P-4}+"
+    r"\beta_2^{P-1}\Bigr]"
+)
 def sparse_v() -> Finding:
     """the limit of v on problem 2"""
     return printed_form("sparse", "v")
 
 
 @claim("sparse-s", "paper", "constant", "Appendix A.2")
+@formula(
+    printed=r"\lim_{k\to\infty}s_{kP}=\lim_{k\to\infty}\frac{1-\beta_2}{1-\beta_2^P}"
+    r"\Bigl[\beta_2^{P-4}\bigl(\tfrac P2-m_{kP}\bigr)^2+\beta_2^3\,\frac{\beta_2^{P-5}"
+    r"-\beta_1^{2(P-4)}\beta_2}{1-\beta_1^2\beta_2}+\beta_2^2(m_{kP+P-3}+1)^2+"
+    r"\beta_2m_{kP+P-2}^2+m_{kP+P-1}^2\Bigr]",
+    holds=r"s^+=\frac{1-\beta_2}{1-\beta_2^P}\Bigl[\beta_2^{P-1}\bigl(\tfrac P2-m_+"
+    r"\bigr)^2+\beta_2^3\beta_1^2m_+^2\,G_{P-4}+\beta_2^2(1+m_-)^2+(\beta_2\beta_1^2+"
+    r"\beta_1^4)\,m_-^2\Bigr]",
+)
 def sparse_s_as_printed() -> Finding:
     """the limit of s on problem 2"""
     found = printed_form("sparse", "s")

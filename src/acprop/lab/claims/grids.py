@@ -78,8 +78,15 @@ def protocol(
     beta1: float,
     convention: Convention = PAPER,
     steps: int = 10_000,
-    kick: bool = True,
+    takes_first_step: bool = True,
 ) -> Sweep:
     """The protocol of Fig. 1."""
     found = tuple(METHODS[name] for name in names)
-    return Sweep(found, beta1, BETA2, convention=convention, steps=steps, kick=kick)
+    return Sweep(
+        found,
+        beta1,
+        BETA2,
+        convention=convention,
+        steps=steps,
+        takes_first_step=takes_first_step,
+    )

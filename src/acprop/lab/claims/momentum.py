@@ -10,7 +10,7 @@ from acprop.lab.bounds import (
     momentum_with_ceiling,
     natural_constants,
 )
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.claims.momentum_steps import (
     ETAS,
     MEMBER,
@@ -30,6 +30,11 @@ KEPT: dict[str, Any] = {"beta2": 0.99, "amsgrad": True, "seeds": 8}
 
 
 @claim("momentum-theorem-as-printed", "paper", "constant", PLACE)
+@formula(
+    printed=r"\frac1T\sum_{t=1}^T\|\nabla f(x_t)\|^2\le\frac{T^{\eta-1}}{\alpha_0C_l}"
+    r"\Bigl[M_f-f^*+M_g^2\Bigl(\frac{b^2}{4L}+\frac{\alpha_0M_g}{1-\beta_1}+\bigl(b+"
+    r"\tfrac12\bigr)\frac{L\alpha_0^2C_u^2}{1-2\eta}\Bigr)\Bigr]"
+)
 def as_printed() -> Finding:
     """The average squared gradient is at most T^(η-1)/(α0·C_l)·[M_f - f* + E·M_g²], E =
     β1²/(4L(1-β1)²) + α0·M_g/(1-β1) + (β1/(1-β1) + ½)·L·α0²·C_u²/(1-2η).
@@ -38,7 +43,7 @@ def as_printed() -> Finding:
 
     The three steps by which its three terms of E come about are looked at too.
     """
-    r = bound("cosine-noisy", "momentum", alpha0=0.25, eta=0.501, steps=100, seeds=16)
+    r = bound("cosine-noisy", "momentum", WalkSettings(0.25, 0.501, steps=100))
     steps = {
         "Σ t^-2η ≤ T^(1-2η)/(1-2η)": sum_step(),
         "M_g for a bound on A": norm_step(),
@@ -62,6 +67,11 @@ def as_printed() -> Finding:
 
 
 @claim("momentum-theorem-corrected", "ours", "central", PLACE)
+@formula(
+    r"\frac1T\sum_{t=1}^T\mathbb E\|\nabla f(x_t)\|^2\le\frac{T^{\eta-1}}{\alpha_0C_l}"
+    r"\Bigl[M_f-f^*+M_g^2\Bigl(b\,d\,\alpha_0C_u+\bigl(b+\tfrac12\bigr)L"
+    r"\alpha_0^2C_u^2H_T(2\eta)\Bigr)\Bigr]"
+)
 def corrected() -> Finding:
     """It is in expectation, for every α0 and with H_T(2η) = Σ t^-2η, for E =
     β1/(1-β1)·d·α0·C_u + (β1/(1-β1) + ½)·L·α0²·C_u²·H_T(2η).
@@ -142,6 +152,11 @@ def slower_than_root() -> Finding:
 
 
 @claim("momentum-root-t", "ours", "central", PLACE)
+@formula(
+    r"\frac1T\sum_{t=1}^T\mathbb E\|\nabla f(x_t)\|^2\le\frac1{C_l}\Bigl["
+    r"\frac{M_f-f^*}{\alpha_0}T^{\eta-1}+\bigl(b+\tfrac12\bigr)\frac{LC_u^2M_g^2"
+    r"\alpha_0}{1-\eta}T^{-\eta}+\frac{b\,d\,C_uM_g^2}T\Bigr]"
+)
 def at_root_rate() -> Finding:
     """With a_t = A_t·∇f(x_t), without α_t, and with f ≤ M_f the same runs have O(1/√T)
     at η = ½: 1/C_l·[(M_f - f*)/α0·T^(η-1) + (b + ½)·L·C_u²·M_g²·α0/(1-η)·T^-η +

@@ -9,12 +9,12 @@ from scipy.special import zeta  # pyright: ignore[reportMissingTypeStubs, report
 
 from acprop.lab.arrays import Floats
 from acprop.lab.bounds import power_sum
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.descent import SECTION_4, preconditioner
 from acprop.lab.methods import advance, method
 from acprop.lab.nonconvex import PROBLEMS, NonConvex, problem
 from acprop.lab.steps import iterate
-from acprop.reference import Hyper, State
+from acprop.reference import Settings, State
 
 PROOF = "Appendix B, proof of the momentum theorem"
 
@@ -24,6 +24,11 @@ MEMBER = "acprop-before"
 
 @claim(
     "momentum-lemma", "paper", "proof step", "Appendix B, lemma of the momentum theorem"
+)
+@formula(
+    r"\langle a_t,g_t\rangle=\frac{\langle a_t,m_t\rangle-\langle a_{t-1},m_{t-1}"
+    r"\rangle}{1-\beta_1}+\langle a_{t-1},m_{t-1}\rangle+b\,\langle a_{t-1}"
+    r"-a_t,m_{t-1}\rangle"
 )
 def lemma() -> Finding:
     """⟨A_t, g_t⟩ = (⟨A_t, m_t⟩ - ⟨A_{t-1}, m_{t-1}⟩)/(1-β1) + ⟨A_{t-1}, m_{t-1}⟩ +
@@ -60,6 +65,7 @@ def sum_step() -> tuple[float, float]:
 
 
 @claim("momentum-sum-bound", "ours", "constant", PROOF)
+@formula(r"H_T(2\eta)\le\zeta(2\eta)\le\frac{2\eta}{2\eta-1}\qquad(\eta>\tfrac12)")
 def sum_bound() -> Finding:
     """Σ t^-2η ≤ ζ(2η) ≤ 2η/(2η-1)."""
     shares = [power_sum(10_000, 2 * eta) / float(zeta(2 * eta)) for eta in ETAS]
@@ -74,7 +80,7 @@ def sum_bound() -> Finding:
 
 def _first_norms(p: NonConvex, *, alpha0: float, beta1: float) -> float:
     """‖α0·A_0‖₁ + b·‖α_1·A_1‖₁ with A_0 = A_1, as Algorithm 2 starts: s_0 = 0."""
-    h = Hyper(beta1, eps=1.0, amsgrad=True, axis=())
+    h = Settings(beta1, eps=1.0, amsgrad=True, axis=())
     state = State()
     new, _ = advance(method(MEMBER), SECTION_4, state, np.ones(p.dimension), h)
     A = preconditioner(method(MEMBER), state, new, h) * np.ones(p.dimension)
@@ -111,7 +117,7 @@ def young_step() -> tuple[float, float]:
 def _last_terms(p: NonConvex, beta1: float) -> float:
     """The largest ⟨∇f(x_T), α_T·A_T·m_T⟩ over M_g²·‖α_T·A_T‖₁ along a run."""
     rng, x, worst = np.random.default_rng(0), np.array([p.x0]), -math.inf
-    h = Hyper(beta1, 0.99, 1.0, amsgrad=True, axis=())
+    h = Settings(beta1, 0.99, 1.0, amsgrad=True, axis=())
 
     def noisy(_: int, x: Floats) -> Floats:
         gradient = p.gradient(x)

@@ -8,12 +8,12 @@ stochastic gradients. A claim of the paper that fails has one of ours beside it,
 import numpy as np
 
 from acprop.lab.absolute import X0, descend
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.descent import SECTION_4
 from acprop.lab.gaussian import constant
 from acprop.lab.methods import method
 from acprop.lab.steps import feed
-from acprop.reference import Hyper
+from acprop.reference import Settings
 from acprop.rule import PAPER, Convention
 
 NUMERICS = "Appendix C.1, centering does not suffer from numerical issues"
@@ -25,7 +25,7 @@ ACPROP_PAPER = method("acprop-paper")
 def _longest_direction(name: str, beta1: float) -> float:
     """The largest |d_t/g_t| of 1000 steps after the first: x²/2 with noise N(0, 1)."""
     rng = np.random.default_rng(0)
-    h = Hyper(beta1=beta1, beta2=0.999, axis=())
+    h = Settings(beta1=beta1, beta2=0.999, axis=())
     gradients = [0.99**t + rng.normal() for t in range(1001)]
     steps = feed(method(name), PAPER, h, gradients)
     seen = [abs(float(s.d) / g) for s, g in zip(steps, gradients, strict=True)]
@@ -39,6 +39,10 @@ def _longest_step(name: str) -> float:
 
 
 @claim("zero-second-moment", "paper", "proof step", NUMERICS)
+@formula(
+    printed=r"s_t=0\ \text{only if}\ \|\nabla f_{t+1}(x)-\nabla f_t(x)\|^2=0\ "
+    r"\forall t,\ \text{without noise}"
+)
 def _only_case() -> Finding:
     """“The only possible case where centering second momentum causes numerical issue”
     is a linear loss whose gradients are observed without noise
@@ -68,13 +72,14 @@ def _only_case() -> Finding:
 
 
 @claim("zero-second-moment-corrected", "ours", "proof step", NUMERICS)
+@formula(r"s_t=(1-\beta_2)\,g^2\sum_{i=1}^{t}\beta_2^{\,t-i}\beta_1^{2i}")
 def _zero() -> Finding:
     """Equal gradients give s_t/g² = (1 - β2)·Σ β2^(t-i)·β1^(2i), small for as long as a
     stretch of them is long, and 0 for β1 = 0 only
     """
     off = 0.0
     for beta1, beta2 in ((0.9, 0.999), (0.5, 0.9), (0.9, 0.5)):
-        h = Hyper(beta1=beta1, beta2=beta2, axis=())
+        h = Settings(beta1=beta1, beta2=beta2, axis=())
         for step in feed(ACPROP_PAPER, PAPER, h, [3.0] * 30):
             s = float(step.after.s)
             off = max(off, abs(s / (9 * constant(beta1, beta2, step.t)) - 1))
@@ -92,7 +97,7 @@ def _first_step() -> Finding:
     """The first step α·g/√ε is due to the delay, s_0 = 0, not to centering: AdaShift
     takes it too, synchronous methods do not
     """
-    h = Hyper(beta1=0.9, beta2=0.999, axis=())
+    h = Settings(beta1=0.9, beta2=0.999, axis=())
     first = {
         name: abs(float(next(iter(feed(method(name), PAPER, h, [0.5, 1.0]))).d) / 0.5)
         for name in ("acprop-paper", "adashift", "adabelief", "adam")
@@ -111,7 +116,7 @@ def _direction(
     beta2: float, eps: float, steps: int, convention: Convention = PAPER
 ) -> tuple[float, float]:
     """d_t/g_t after equal gradients, and once more when the gradient turns."""
-    h = Hyper(beta1=0.9, beta2=beta2, eps=eps, axis=())
+    h = Settings(beta1=0.9, beta2=beta2, eps=eps, axis=())
     *_, last, turned = feed(ACPROP_PAPER, convention, h, [*[2.0] * steps, -2.0])
     return float(last.d) / 2, float(turned.d) / -2
 
@@ -151,6 +156,7 @@ def _frozen_as_printed() -> Finding:
 
 
 @claim("beta2-of-one-corrected", "ours", "wording", _DENSE)
+@formula(r"x_t-x_{t-1}=-\frac{\alpha}{\sqrt\epsilon}\,g_t")
 def _frozen() -> Finding:
     """At β2 = 1 it is SGD without momentum, and with step size α/√ε"""
     pairs = [(_direction(1.0, eps, 50), eps) for eps in (1e-4, 1e-16)]

@@ -5,14 +5,15 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from acprop.lab.absolute import X0, Descent, descend, largest_step
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.absolute import X0, descend, largest_step
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.claims.numerics import NUMERICS
+from acprop.lab.simulate import Trajectory
 from acprop.rule import CONVENTIONS, GUARDED
 
 
 @cache
-def _descent(name: str, convention: str) -> Descent:
+def _descent(name: str, convention: str) -> Trajectory:
     return descend(name, convention=CONVENTIONS[convention])
 
 
@@ -67,9 +68,10 @@ def _large_at_the_start() -> Finding:
     adam = _descent("adam", "authors").step_sizes.max(axis=0)
     for name in ("acprop-paper", "adabelief"):
         run = _descent(name, "authors")
-        for column, crossing in enumerate(run.crossings):
-            if crossing is None:
+        for column, crossed in enumerate((run.x <= 0).T):
+            if not crossed.any():
                 return Finding("fails", f"{name} does not reach the valley")
+            crossing = int(np.argmax(crossed)) + 1
             sizes = run.step_sizes[:, column]
             grown.append(float(sizes[: crossing + 1].max() / adam[column]))
             shrunk.append(float(sizes[crossing + 100 :].max() / sizes.max()))
@@ -82,11 +84,13 @@ def _large_at_the_start() -> Finding:
 
 
 @claim("absolute-longest-step", "ours", "constant", NUMERICS)
+@formula(r"x_0\,\big(1-\max(\sqrt{\beta_2},\beta_1)\big)")
 def _large_at_the_valley() -> Finding:
     """Steps grow until the valley; the longest is x_0·(1 - √β2), for every small lr"""
-    run = descend("acprop-paper", learning_rates=(3e-6, 1e-5))
+    rates = (3e-6, 1e-5)
+    run = descend("acprop-paper", learning_rates=rates)
     longest = (run.step_sizes.max(axis=0) / largest_step(0.9, 0.999)).tolist()
-    shares = dict(zip(run.learning_rates, longest, strict=True))
+    shares = dict(zip(rates, longest, strict=True))
     ok = all(0.99 < share < 1.02 for share in shares.values())
     return Finding.of(
         ok,
@@ -123,7 +127,7 @@ def _longest(name: str, beta1: float, beta2: float) -> float:
         beta1=beta1,
         beta2=beta2,
         steps=3000,
-        gradient=_slope,
+        slope=_slope,
     )
     return float(run.step_sizes.max())
 
@@ -148,6 +152,10 @@ def _smooth() -> Finding:
 
 
 @claim("never-if-not-piecewise-linear-corrected", "ours", "proof step", NUMERICS)
+@formula(
+    r"s_t\approx\Bigl(\frac{\beta_1}{1-\beta_1}\Bigr)^2\,\|\nabla f(x_t)-"
+    r"\nabla f(x_{t-1})\|^2\quad\text{(small is enough)}"
+)
 def _smooth_corrected() -> Finding:
     """A gradient that is nowhere constant does not protect: one that changes little for
     longer than s remembers makes a step as long as the way to the valley

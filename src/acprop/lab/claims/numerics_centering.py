@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from acprop.lab.bounds import Constants, natural_constants, theorem_41_corrected
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.claims.numerics_constants import CONSTANTS, EARLY, LATE, measured
 from acprop.lab.descent import WalkSettings
 from acprop.lab.gaussian import bound_constants, tuned_bound
@@ -69,6 +69,10 @@ def _increases() -> Finding:
 
 
 @claim("centering-converges-faster", "paper", "central", CONSTANTS)
+@formula(
+    r"2L\Delta+2\sigma^2\ \text{(centered)},\qquad 2FL\Delta+\frac{2\sigma^2}F\ "
+    r"\text{(uncentered)}"
+)
 def _converges_faster() -> Finding:
     """early on “the centered version (ACProp) can converge faster than uncentered type
     (AdaShift) by a constant factor of around” √(μ² + σ²)/σ: by the bound, at equal α0
@@ -87,6 +91,10 @@ def _converges_faster() -> Finding:
 
 
 @claim("centering-is-a-larger-learning-rate", "ours", "central", CONSTANTS)
+@formula(
+    r"\min_{\alpha_0}\Big(\frac{2Dc_1}{\alpha_0}+\frac{c_2\,\alpha_0}{D}\Big)=2"
+    r"\sqrt{2c_1c_2}"
+)
 def _larger_learning_rate() -> Finding:
     """With α0 chosen for each, the largest allowed or the best, the two bounds are
     equal: what centering gains is a larger learning rate

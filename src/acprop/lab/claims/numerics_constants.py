@@ -4,27 +4,27 @@ from functools import cache
 
 import numpy as np
 
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.gaussian import (
-    Gaussian,
     Moments,
+    NormalGradients,
     drifting,
     measure,
 )
 from acprop.lab.methods import method
 from acprop.lab.steps import feed, final_state
-from acprop.reference import Hyper
+from acprop.reference import Settings
 from acprop.rule import OPTAX, PAPER
 
 CONSTANTS = "Section 4, constants in the upper bound of regret"
 _REMARK = "Section 4, remark on small s_t"
 
 _BETA1 = (0.5, 0.9)  # the paper's settings for GANs and for everything else
-EARLY, LATE = Gaussian(10.0, 1.0), Gaussian(0.01, 1.0)
+EARLY, LATE = NormalGradients(10.0, 1.0), NormalGradients(0.01, 1.0)
 
 
 @cache
-def measured(gradients: Gaussian, beta1: float) -> Moments:
+def measured(gradients: NormalGradients, beta1: float) -> Moments:
     """The means of v and s."""
     return measure(gradients, beta1)
 
@@ -43,6 +43,10 @@ def _uncentered() -> Finding:
 
 
 @claim("centered-moment", "ours", "constant", CONSTANTS)
+@formula(
+    r"\mathbb E\,v=\mu^2+\sigma^2,\qquad \mathbb E\,s=\frac{2\beta_1^2}{1+\beta_1}\,"
+    r"\sigma^2"
+)
 def _centered() -> Finding:
     """The mean of s is 2β1²/(1 + β1)·σ², or 2/(1 + β1)·σ² for the residual g_t -
     m_{t-1}; σ² is not a lower bound of s
@@ -87,6 +91,10 @@ def _factor() -> Finding:
 
 
 @claim("centering-factor-exact", "ours", "constant", CONSTANTS)
+@formula(
+    r"\frac{\sqrt{\mathbb E\,v}}{\sqrt{\mathbb E\,s}}=\frac{1}{\beta_1\sigma}\sqrt{"
+    r"\frac{(\mu^2+\sigma^2)(1+\beta_1)}{2}}"
+)
 def _factor_exact() -> Finding:
     """Between the means of v and s the factor is √((μ² + σ²)(1 + β1)/2)/(β1·σ)"""
     off = max(abs(_ratio(b) / EARLY.factor(b) - 1) for b in _BETA1)
@@ -102,7 +110,7 @@ def _factor_exact() -> Finding:
 def late_least() -> dict[str, float]:
     """The least v and s of 2000 steps, once settled: medians of 256 runs, σ = 1."""
     settled, steps = 8000, 2000
-    h = Hyper(beta1=0.9, beta2=0.999, axis=())
+    h = Settings(beta1=0.9, beta2=0.999, axis=())
     least: dict[str, float] = {}
     for name, optimizer in (("v", "adashift"), ("s", "acprop-paper")):
         rng = np.random.default_rng(0)
@@ -116,6 +124,7 @@ def late_least() -> dict[str, float]:
 
 
 @claim("late-phase-close-to-zero", "paper", "proof step", CONSTANTS)
+@formula(printed=r"K_l^v\approx K_l^s\approx0")
 def _late_close_to_zero() -> Finding:
     """late, |μ| ≪ σ, “K_l^v (for uncentered version) and K_l^s (for centered version)
     are both close to 0”
@@ -145,6 +154,10 @@ def _late_close_to_each_other() -> Finding:
 
 
 @claim("late-phase-close-to-zero-corrected", "ours", "constant", CONSTANTS)
+@formula(
+    r"\mathbb E\,v=\mu^2+\sigma^2,\qquad \mathbb E\,s=\frac{2\beta_1^2}{1+\beta_1}\,"
+    r"\sigma^2"
+)
 def _late_means() -> Finding:
     """Late, the mean of v is about σ² and that of s 2β1²/(1 + β1) times that"""
     shares = {b: (measured(LATE, b).s / measured(LATE, b).v) for b in _BETA1}
@@ -158,14 +171,14 @@ def _late_means() -> Finding:
 
 
 def _drift_limit(beta1: float, change: float) -> float:
-    h = Hyper(beta1=beta1, beta2=0.9, eps=0.0, axis=())
+    h = Settings(beta1=beta1, beta2=0.9, eps=0.0, axis=())
     gradients = (change * t for t in range(1, 1001))
     return float(final_state(method("acprop-paper"), PAPER, h, gradients).s)
 
 
 def _spread_limit(sigma: float, change: float) -> float:
     """The mean of s over 4096 lanes: noise of spread σ on a gradient that changes."""
-    rng, h = np.random.default_rng(0), Hyper(beta1=0.9, beta2=0.9, eps=0.0, axis=())
+    rng, h = np.random.default_rng(0), Settings(beta1=0.9, beta2=0.9, eps=0.0, axis=())
     gradients = (change * t + sigma * rng.standard_normal(4096) for t in range(1, 301))
     return float(np.mean(final_state(method("acprop-paper"), PAPER, h, gradients).s))  # pyright: ignore[reportUnknownArgumentType]
 
@@ -193,6 +206,7 @@ def _two_aspects() -> Finding:
 
 
 @claim("second-moment-of-a-change-exact", "ours", "constant", _REMARK)
+@formula(r"\lim_{t\to\infty}s_t=\Big(\frac{\beta_1}{1-\beta_1}\,c\Big)^2")
 def _change() -> Finding:
     """A change of c at every step adds up in m's lag: s tends to (β1/(1 - β1)·c)²"""
     off = max(

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.harmonic import ETAS, SIZES, expression_error, naive_sums, sums
 
 _HARMONIC = "Appendix B.2.1, validation of the harmonic sum"
@@ -35,6 +35,10 @@ def _error_size() -> Finding:
 
 
 @claim("harmonic-error-law", "ours", "constant", _HARMONIC)
+@formula(
+    r"\sum_{k=1}^N k^{-\eta}=\zeta(\eta)+\frac{N^{1-\eta}}{1-\eta}+\frac12N^{-\eta}-"
+    r"\frac{\eta}{12}N^{-\eta-1}+\frac{\eta(\eta+1)(\eta+2)}{720}N^{-\eta-3}-\dots"
+)
 def _error_law() -> Finding:
     """The expression is too large by (η/12)·N^(-η-1); for large N a float64 loop errs
     more
@@ -53,6 +57,7 @@ def _error_law() -> Finding:
 
 
 @claim("harmonic-relative-error", "paper", "wording", _HARMONIC)
+@formula(printed=r"10^{-10}")
 def _relative() -> Finding:
     """“the sum is typically on the order of 10³, this implies that … the relative error
     is on the order of 10^-10”
@@ -77,6 +82,7 @@ def _relative() -> Finding:
 
 
 @claim("harmonic-relative-error-corrected", "ours", "wording", _HARMONIC)
+@formula(r"\frac{\eta(1-\eta)}{12}\,N^{-2}")
 def _relative_law() -> Finding:
     """The sum is below N^(1-η)/(1-η), of order 10³ near η = ½ only; the relative error
     falls like N^-2 and is 2.1e-8 at η = ½, N = 10³

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.methods import advance, method
+from acprop.lab.simulate import Sweep, distances
 from acprop.lab.stochastic import (
     LO,
     X0,
+    Drift,
     Stochastic,
-    Trial,
     averaged_bound,
-    distances,
     drift,
     expected_move,
     last_iterate_bound,
@@ -33,13 +33,17 @@ _ADAM_FAILS = (
 _BETAS = ((0.1, 0.1), (0.1, 0.999), (0.5, 0.5), (0.9, 0.1), (0.9, 0.999))
 
 
-def _long(beta1: float, *beta2: float) -> Trial:
+_ACPROP = (method("acprop-paper"),)
+
+
+def _adams_drift(P: int, delta: float, beta1: float, beta2: float) -> Drift:
     """At β2 = 0.999 v is not yet full-grown, which scales d but does not turn it."""
-    return Trial(beta1=beta1, beta2=beta2, seeds=256, steps=5_000, tail=2_500)
+    adam = Sweep((method("adam"),), beta1, (beta2,), (1.0,), steps=5_000, tail=2_500)
+    return drift(Stochastic(P, delta, seeds=256), adam)
 
 
-def _short(beta1: float, beta2: float, steps: int) -> Trial:
-    return Trial(beta1, (beta2,), seeds=8, steps=steps, tail=1)
+def _short(beta1: float, beta2: float, steps: int) -> Sweep:
+    return Sweep(_ACPROP, beta1, (beta2,), (1.0,), steps=steps, tail=1)
 
 
 @claim("stochastic-adam-fails", "paper", "central", _LEMMA_ADAM)
@@ -51,7 +55,7 @@ def _adam_fails() -> Finding:
     """
     scores: list[float] = []
     for beta1, beta2, P, delta in _ADAM_FAILS:
-        found = drift(Stochastic(P, delta), _long(beta1, beta2), "adam")
+        found = _adams_drift(P, delta, beta1, beta2)
         scores.append(float(found.mean[0] / found.error[0]))
     ok = min(scores) > 5
     return Finding.of(
@@ -67,8 +71,8 @@ def _example_needs_a_large_period() -> Finding:
     """It takes a P large and a δ small enough, depending on the betas; 0 < δ < P must
     hold
     """
-    near = drift(Stochastic(3, 1.0), _long(0.9, 0.99), "adam")
-    away = drift(Stochastic(50, 0.1), _long(0.9, 0.99), "adam")
+    near = _adams_drift(3, 1.0, 0.9, 0.99)
+    away = _adams_drift(50, 0.1, 0.9, 0.99)
     towards, wrong = float(near.mean[0]), float(away.mean[0])
     ok = towards < -5 * near.error[0] and wrong > 5 * away.error[0]
     return Finding.of(
@@ -82,17 +86,15 @@ def _example_needs_a_large_period() -> Finding:
 @claim("stochastic-acprop-converges", "paper", "central", _LEMMA_ACPROP)
 def _acprop_converges() -> Finding:
     """ACProp converges to the optimum of the stochastic problem for all betas"""
-    problem, T, eps = Stochastic(5, 1.0), 4_000, 1.0
+    problem, T, eps = Stochastic(5, 1.0, seeds=32), 4_000, 1.0
     worst = 0.0
     for beta1, beta2 in _BETAS:
-        trial = Trial(
-            beta1, (beta2,), (0.1, 1.0), seeds=32, eps=eps, steps=T, tail=1_000
-        )
-        t, x = trajectories(problem, trial)
+        sweep = Sweep(_ACPROP, beta1, (beta2,), (0.1, 1.0), eps=eps, steps=T)
+        t, x = trajectories(problem, sweep)
         weights = np.sqrt(1 / t)
         before = np.concatenate([np.full_like(x[:1], X0), x[:-1]])
         far = np.tensordot(weights, before - LO, 1).mean(axis=(1, 2)) / weights.sum()
-        for alpha0, seen in zip(trial.alpha0, far, strict=True):
+        for alpha0, seen in zip(sweep.alpha0, far, strict=True):
             bound = averaged_bound(problem, alpha0, T, eps=eps, beta1=beta1)
             worst = max(worst, float(seen) / bound)
     horizons = 10.0 ** np.arange(2, 60)
@@ -109,19 +111,22 @@ def _acprop_converges() -> Finding:
 
 
 @claim("stochastic-last-iterate", "ours", "central", _LEMMA_ACPROP)
+@formula(
+    r"\mathbb E|x_t-x^*|\;\le\;\frac1{\sqrt t}\,\max\Big(2\sqrt{3\tau},\ \frac{"
+    r"\alpha_0}{\lambda}\ln\big(2+\tfrac2\kappa\big)\Big),\qquad \tau=\Big\lceil\Big("
+    r"\frac{4D}{\alpha_0\,\delta}\Big)^2\Big\rceil"
+)
 def _last_iterate() -> Finding:
     """The last iterate converges at O(1/√t), without averaging and without a
     logarithm
     """
-    problem, eps = Stochastic(5, 1.0), 1.0
+    problem, eps = Stochastic(5, 1.0, seeds=128), 1.0
     worst, growth = 0.0, 0.0
     for beta1, beta2 in _BETAS:
-        trial = Trial(
-            beta1, (beta2,), (0.3, 1.0), seeds=128, eps=eps, steps=6_400, tail=1
-        )
-        t, x = trajectories(problem, trial)
+        sweep = Sweep(_ACPROP, beta1, (beta2,), (0.3, 1.0), eps=eps, steps=6_400)
+        t, x = trajectories(problem, sweep)
         far = (x - LO).mean(axis=(2, 3))
-        for k, alpha0 in enumerate(trial.alpha0):
+        for k, alpha0 in enumerate(sweep.alpha0):
             bound = last_iterate_bound(problem, alpha0, 1, eps=eps, beta1=beta1)
             scaled = np.sqrt(t) * far[:, k]
             worst = max(worst, float(scaled.max()) / bound)
@@ -138,11 +143,11 @@ def _last_iterate() -> Finding:
 
 def _signs() -> tuple[np.ndarray, dict[float, float]]:
     """Expected moves before clipping; the share of wrong ones after it, by x."""
-    problem, trial = Stochastic(50, 1.0), Trial(0.1, (0.1,), seeds=64, steps=1_000)
-    last = list(states(problem, trial))[-1]
-    free = expected_move(problem, trial, last, 1e-3)
+    problem, sweep = Stochastic(50, 1.0, seeds=64), _short(0.1, 0.1, 1_000)
+    last = states(problem, sweep)[-1]
+    free = expected_move(problem, sweep, last, 1e-3)
     moves = {
-        x: expected_move(problem, trial, last, 1e-3, x=x) for x in (-1.0, 0.0, 1.0)
+        x: expected_move(problem, sweep, last, 1e-3, x=x) for x in (-1.0, 0.0, 1.0)
     }
     wrong = {x: float(np.mean(move > 0)) for x, move in moves.items()}  # pyright: ignore[reportUnknownArgumentType]
     return free, wrong
@@ -172,6 +177,7 @@ def _expected_to_move() -> Finding:
 
 
 @claim("stochastic-drift-is-not-enough", "ours", "proof step", _LEMMA_ACPROP)
+@formula(r"\mathbb E[x_t\mid\text{past}]=-1+2\,\frac{P-\delta}{P+1}")
 def _drift_is_not_enough() -> Finding:
     """That sentence is incomplete: -α_t·δ/den_t is the move before projection; at x*
     the projected one is wrong on average, and if α_t ≥ 2·den_t x lands at -1 + 2(P -
@@ -180,12 +186,12 @@ def _drift_is_not_enough() -> Finding:
     _, wrong = _signs()
     off, saturated = 0.0, 0.0
     for beta1, beta2 in _BETAS:
-        problem, trial = Stochastic(7, 0.5), _short(beta1, beta2, 200)
-        for state in states(problem, trial):
+        problem, sweep = Stochastic(7, 0.5, seeds=8), _short(beta1, beta2, 200)
+        for state in states(problem, sweep):
             den = np.sqrt(state.s + PAPER.eps)
-            drifts = expected_move(problem, trial, state, 0.1) * den
+            drifts = expected_move(problem, sweep, state, 0.1) * den
             off = max(off, float(np.max(np.abs(drifts / (-0.1 * 0.5) - 1))))
-            leap = expected_move(problem, trial, state, 2 * float(den.max()), x=0.3)
+            leap = expected_move(problem, sweep, state, 2 * float(den.max()), x=0.3)
             lands = LO + 2 * (7 - 0.5) / 8
             saturated = max(saturated, float(np.max(np.abs(0.3 + leap - lands))))
     ok = max(off, saturated) < 1e-12 and wrong[-1.0] == 1 and wrong[0.0] > 0.5
@@ -205,9 +211,9 @@ def _saturates() -> Finding:
     """With small betas, large P and tiny ε ACProp is far from x* after 10⁴ steps for
     every learning rate of the grid
     """
-    trial = Trial(beta1=0.1, beta2=(0.1, 0.9))
-    far = distances(Stochastic(50, 1.0), trial).mean(axis=-1)
-    stuck, there = map(float, far.min(axis=0))
+    sweep = Sweep(_ACPROP, 0.1, (0.1, 0.9))
+    far = distances(Stochastic(50, 1.0).runs(sweep.steps), sweep)[0]
+    stuck, there = map(float, far.mean(axis=1).min(axis=0))
     return Finding.of(
         stuck > 0.5 and there < 0.01,
         f"P = 50, δ = 1, best of six α0 after 10⁴ steps: {stuck:.2f} from x* at betas "
@@ -221,13 +227,11 @@ def _largest_s() -> tuple[float, float]:
     loose = sharp = 0.0
     P = 7
     for beta1, beta2 in (*_BETAS, (0.9, 0.01)):
-        trial = _short(beta1, beta2, 500)
-        *_, state = seen = list(states(Stochastic(P, 1.0), trial))
+        sweep = _short(beta1, beta2, 500)
+        *_, state = seen = states(Stochastic(P, 1.0, seeds=8), sweep)
         for g in [-1.0] * 400 + [float(P)]:
             gradient = np.full_like(state.s, g)
-            state, _ = advance(
-                method("acprop-paper"), PAPER, state, gradient, trial.hyper
-            )
+            state, _ = advance(_ACPROP[0], PAPER, state, gradient, sweep.settings)
         top = max(float(one.s.max()) for one in (*seen, state)) / (P + 1) ** 2
         loose, sharp = max(loose, top), max(sharp, top / beta1**2)
     return loose, sharp
@@ -245,6 +249,7 @@ def _s_is_bounded() -> Finding:
 
 
 @claim("stochastic-second-moment-sharp", "ours", "constant", _LEMMA_ACPROP)
+@formula(r"s_t\le\beta_1^2\,(P+1)^2")
 def _s_is_bounded_sharply() -> Finding:
     """S_t ≤ β1²(P + 1)², which is sharp as β2 → 0"""
     _, share = _largest_s()

@@ -5,14 +5,14 @@ import math
 import numpy as np
 
 from acprop.lab.bounds import natural_constants
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.claims.numerics_constants import CONSTANTS
 from acprop.lab.descent import SECTION_4, WalkSettings, walk
 from acprop.lab.methods import advance, method
 from acprop.lab.nonconvex import PROBLEMS
 from acprop.lab.rates import ASYNC
 from acprop.lab.steps import feed, final_state
-from acprop.reference import Hyper
+from acprop.reference import Settings
 
 SECTION = "Section 4"
 NATURAL = "Section 4, after Theorem 4.1"
@@ -23,7 +23,7 @@ def _curvature(name: str) -> float:
 
     Both after the same 20 gradients; g_t is -1 or 2 with equal probability.
     """
-    rng, h = np.random.default_rng(0), Hyper(eps=0.1, beta2=0.9)
+    rng, h = np.random.default_rng(0), Settings(eps=0.1, beta2=0.9)
     state = final_state(method(name), SECTION_4, h, rng.normal(size=20))
     low, middle, high = (
         float(advance(method(name), SECTION_4, state, g, h)[1]) for g in (-1, 0.5, 2)
@@ -32,6 +32,7 @@ def _curvature(name: str) -> float:
 
 
 @claim("async-step-is-unbiased", "paper", "central", SECTION)
+@formula(r"\mathbb E[A_tg_t\mid\mathcal F_t]=A_t\,\nabla f(x_t)")
 def async_is_unbiased() -> Finding:
     """For asynchronous methods E[A_t·g_t | g_0 … g_{t-1}] = A_t·E[g_t]."""
     gaps = {name: _curvature(name) for name in (*ASYNC, "acprop-before")}
@@ -85,12 +86,16 @@ def _sharpest(beta1: float, eps: float) -> float:
     """The least A after a long stay at g = -1 and one g = 1, with β2 = 0."""
     gradients = [*[-1.0] * 400, 1.0, 1.0]
     *_, last = feed(
-        method("acprop-paper"), SECTION_4, Hyper(beta1, 0.0, eps), gradients
+        method("acprop-paper"), SECTION_4, Settings(beta1, 0.0, eps), gradients
     )
     return float(last.d)
 
 
 @claim("natural-lower-constant-sharp", "ours", "constant", NATURAL)
+@formula(
+    r"C_l=\frac{1}{2\beta_1M_g+\epsilon}\ \text{(centered)},\qquad C_l=\frac{1}{M_g+"
+    r"\epsilon}\ \text{(uncentered)},\qquad C_u=\frac1\epsilon"
+)
 def lower_constant_sharp() -> Finding:
     """C_l ≥ 1/(2·β1·M_g + ε), and no larger constant will do."""
     margins: list[float] = []
@@ -130,7 +135,7 @@ def upper_constant() -> Finding:
 
 def _gain(mu: float) -> float:
     """√(max v)/√(max s) over 6000 stationary gradients μ ± 1, β = (0.9, 0.999)."""
-    rng, h = np.random.default_rng(0), Hyper(eps=1e-8)
+    rng, h = np.random.default_rng(0), Settings(eps=1e-8)
     gradients = mu + np.where(rng.random(6000) < 0.5, -1.0, 1.0)
     v, s = (
         max(float(step.after.s) for step in feed(method(name), SECTION_4, h, gradients))
@@ -147,6 +152,10 @@ def _gain_cap(beta1: float, beta2: float) -> float:
 
 
 @claim("centering-gain-is-capped", "ours", "constant", CONSTANTS)
+@formula(
+    r"s_t=(1-\beta_2)\,\beta_1^2\,\frac{\beta_2^t-\beta_1^{2t}}{\beta_2-\beta_1^2}\,"
+    r"\mu^2"
+)
 def centering_gain_is_capped() -> Finding:
     """Between the bounds K_u over all steps the factor is at most 1/√max_t
     (1-β2)·β1²·(β2^t - β1^2t)/(β2 - β1²), however large μ/σ is.

@@ -4,7 +4,7 @@ import numpy as np
 
 from acprop.lab.arrays import Array
 from acprop.lab.boundaries import boundary
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.claims.grids import (
     CELLS,
     SPARSE_PERIODS,
@@ -27,6 +27,7 @@ def log_ratios(P: int, beta1: Array, beta2: Array) -> tuple[Array, Array]:
 
 
 @claim("sparse-condition", "paper", "proof step", "Section 3.2")
+@formula(r"D=\frac P{2\sqrt{s^+}}-\frac1{\sqrt{s^-}}>0\iff\frac{s^+}{s^-}<\frac{P^2}4")
 def condition_is_the_drift() -> Finding:
     """the net update is right if and only if s⁺/s⁻ < P²/4"""
     wrong = 0
@@ -42,6 +43,10 @@ def condition_is_the_drift() -> Finding:
 
 
 @claim("sparse-ratio", "paper", "proof step", "Appendix A.2")
+@formula(
+    printed=r"\frac{s^+}{s^-}\le\frac{v^+}{v^-}",
+    holds=r"D=\frac P{2\sqrt{s^+}}-\frac1{\sqrt{s^-}}>0\iff\frac{s^+}{s^-}<\frac{P^2}4",
+)
 def ratio_is_smaller() -> Finding:
     """s⁺/s⁻ ≤ v⁺/v⁻ everywhere"""
     shares: dict[str, float] = {}
@@ -58,6 +63,10 @@ def ratio_is_smaller() -> Finding:
 
 
 @claim("sparse-constant", "paper", "proof step", "Section 3.2")
+@formula(
+    printed=r"\lim s^-\ne0",
+    holds=r"\lim_{P\to\infty}\frac1P\log\frac{s^-}{P^2}=\log\max(\beta_2,\,\beta_1^2)",
+)
 def s_minus_vanishes() -> Finding:
     """between gradients s⁻ decays to a non-zero constant"""
     slopes: dict[str, float] = {}
@@ -109,6 +118,10 @@ def delays_repeat() -> Finding:
 
 
 @claim("adashift-border", "ours", "constant", "Lemma 3.4")
+@formula(
+    r"\frac{v^+}{v^-}<\frac{P^2}4\iff\beta_2^{6-P}<\Bigl(\frac P2\Bigr)^4\iff P\le6\ "
+    r"\text{ or }\ \beta_2>\Bigl(\frac2P\Bigr)^{4/(P-6)}"
+)
 def adashift_border() -> Finding:
     """AdaShift (n = 1) and RMSProp converge on problem 2 if and only if P ≤ 6 or β2 >
     (2/P)^(4/(P-6))

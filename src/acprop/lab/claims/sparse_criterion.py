@@ -22,7 +22,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.claims.grids import (
     CELLS,
     SOME_BETA1,
@@ -113,6 +113,7 @@ def centering_wins() -> Finding:
 
 
 @claim("sparse-criterion", "ours", "proof step", "Lemma 3.4")
+@formula(r"D>0\iff\bigl(1-Q\beta_2^{P-3}\bigr)N<\bigl(Q-\beta_2^3\bigr)W")
 def criterion_is_the_drift() -> Finding:
     """with ρ_t = g_t - m_{t-1} and Q = P²/4 ACProp converges on problem 2 if and only
     if (1 - Q·β2^(P-3))·N < (Q - β2³)·W, N = β2²·ρ²_{P-2} + β2·ρ²_{P-1} + ρ²_P, W = Σ_{t

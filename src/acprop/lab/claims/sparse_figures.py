@@ -42,7 +42,7 @@ for _beta1, _place in (
     (0.95, "Appendix A.3, β1 = 0.95"),
 ):
     _words = f"with β1 = {_beta1} ACProp's area on problem 2 is larger than AdaShift's"
-    claim(f"fig-area-sparse-{_beta1}", "paper", "central", _place, _words)(
+    claim(f"sparse-area-{_beta1}", "paper", "central", _place, _words)(
         lambda beta1=_beta1: area(beta1)
     )
 
@@ -53,7 +53,7 @@ def right_share(name: str, beta2: Sequence[float]) -> float:
     return float(np.mean(found > 0))
 
 
-@claim("fig-area-sparse-much-larger", "paper", "central", "Appendix A.3")
+@claim("sparse-area-much-larger", "paper", "central", "Appendix A.3")
 def much_larger() -> Finding:
     """on problem 2 “ACProp has a much larger area of convergence than AdaShift”
 
@@ -96,14 +96,14 @@ def not_always() -> Finding:
     )
 
 
-@claim("fig-5-trajectories", "paper", "central", "Fig. 4 and Section 3.2")
+@claim("sparse-trajectories", "paper", "central", "Fig. 4 and Section 3.2")
 def trajectories() -> Finding:
     """on problem 2 ACProp reaches x* = 0, AdaShift with n = 1 does not, and with a
     larger n it does
 
     Fig. 4 as we draw it, without the first step, which hides the drift.
     """
-    curves = paper_trajectories("sparse", kick=False)
+    curves = paper_trajectories("sparse", takes_first_step=False)
     tail = {
         line.label: float(np.mean(line.y[-len(line.y) // 4 :])) for line in curves.lines
     }
@@ -117,7 +117,7 @@ def trajectories() -> Finding:
     )
 
 
-@claim("fig-6-moments", "paper", "proof step", "Fig. 5 and Section 3.2")
+@claim("sparse-zero-gradients", "paper", "proof step", "Fig. 5 and Section 3.2")
 def zeros_between() -> Finding:
     """“When observing 0 gradient” v_t is β2·v_{t-1}, and s_t is β2·s_{t-1} +
     (1-β2)·m_t² with m_t ≠ 0
@@ -143,7 +143,7 @@ def zeros_between() -> Finding:
 
 
 @claim(
-    "fig-difference-sign",
+    "sparse-ratio-plots",
     "paper",
     "proof step",
     "Appendix A.2, plots of the difference",

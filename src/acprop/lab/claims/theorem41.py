@@ -16,12 +16,12 @@ from acprop.lab.bounds import (
     theorem_41_corrected,
     theorem_41_without_ceiling,
 )
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.descent import SECTION_4, WalkSettings
 from acprop.lab.methods import Method, method
 from acprop.lab.nonconvex import PROBLEMS, NonConvex, problem
 from acprop.lab.steps import iterate
-from acprop.reference import Hyper
+from acprop.reference import Settings
 
 PLACE = "Section 4, Theorem 4.1"
 PROOF = "Appendix B, proof of Theorem 4.1"
@@ -31,13 +31,17 @@ ETAS = (0.5, 0.6, 0.75, 0.9, 0.999)
 
 
 @claim("theorem-4.1-as-printed", "paper", "constant", PLACE)
+@formula(
+    printed=r"\frac1T\sum_{t=1}^T\|\nabla f(x_t)\|^2\le\frac2{C_l}\Bigl[(M_f-f^*)\,"
+    r"\alpha_0T^{\eta-1}+\frac{LC_u^2\sigma^2\alpha_0}{2(1-\eta)}T^{-\eta}\Bigr]"
+)
 def as_printed() -> Finding:
     """The average squared gradient is at most 2/C_l·[(M_f - f*)·α0·T^(η-1) +
     L·C_u²·σ²·α0/(2(1-η))·T^-η].
 
     One run without noise is enough: its left side has no luck in it.
     """
-    r = bound("cosine", "4.1", alpha0=0.01, eta=0.5, steps=100, eps=1.0, seeds=1)
+    r = bound("cosine", "4.1", WalkSettings(0.01, steps=100, seeds=1))
     return Finding.of(
         r.printed_holds,
         f"1 - cos x from π/2 without noise, ε = 1, α0 = 0.01 (allowed up to "
@@ -64,6 +68,11 @@ def shares(
 
 
 @claim("theorem-4.1-corrected", "ours", "central", PLACE)
+@formula(
+    r"\frac1T\sum_{t=1}^T\mathbb E\|\nabla f(x_t)\|^2\le\frac2{C_l}\Bigl["
+    r"\frac{M_f-f^*}{\alpha_0}T^{\eta-1}+\frac{LC_u^2\sigma^2\alpha_0}{2(1-\eta)}T^{-"
+    r"\eta}\Bigr]"
+)
 def corrected() -> Finding:
     """The expected average is at most 2/C_l·[(M_f - f*)/α0·T^(η-1) +
     L·C_u²·σ²·α0/(2(1-η))·T^-η].
@@ -87,6 +96,12 @@ def corrected() -> Finding:
 
 
 @claim("theorem-4.1-for-every-run", "paper", "wording", PLACE)
+@formula(
+    printed=r"\frac1T\sum_{t=1}^T\|\nabla f(x_t)\|^2\le\dots",
+    holds=r"\frac1T\sum_{t=1}^T\mathbb E\|\nabla f(x_t)\|^2\le\frac2{C_l}\Bigl["
+    r"\frac{M_f-f^*}{\alpha_0}T^{\eta-1}+\frac{LC_u^2\sigma^2\alpha_0}{2(1-\eta)}T^{-"
+    r"\eta}\Bigr]",
+)
 def for_every_run() -> Finding:
     """The left side is printed without an expectation, so that the bound, with 1/α0 put
     right, would hold for every run; the proof takes expectations.
@@ -103,7 +118,7 @@ def for_every_run() -> Finding:
     for _, after in iterate(
         acprop,
         SECTION_4,
-        Hyper(eps=eps),
+        Settings(eps=eps),
         lambda _, x: 0 * p.gradient(x),
         steps=T,
         x0=x,
@@ -125,7 +140,7 @@ def for_every_run() -> Finding:
 @claim("theorem-4.1-condition-is-needed", "ours", "proof step", PLACE)
 def condition_is_needed() -> Finding:
     """Above α0 = C_l/(L·C_u²) the corrected inequality can fail."""
-    r = bound("cosine", "4.1", alpha0=100.0, steps=1000, seeds=1)
+    r = bound("cosine", "4.1", WalkSettings(100.0, seeds=1))
     return Finding.of(
         not r.corrected_holds,
         f"1 - cos x without noise at α0 = 100, above the limit "
@@ -189,6 +204,10 @@ def steps_to_precision() -> Finding:
 
 
 @claim("ceiling-takes-the-logarithm", "ours", "proof step", PROOF)
+@formula(
+    r"\frac1T\sum_{t=1}^T\mathbb E\|\nabla f(x_t)\|^2\le\frac{2\,T^{\eta-1}}{C_l\,"
+    r"\alpha_0}\Bigl[f(x_1)-f^*+\frac L2C_u^2\sigma^2\alpha_0^2H_T(2\eta)\Bigr]"
+)
 def ceiling_takes_the_logarithm() -> Finding:
     """O(1/√T) instead of O(log T/√T) is due to f ≤ M_f, or to a constant α0/√T: for SGD
     the same proof gives the logarithm without either.
@@ -231,6 +250,10 @@ def ceiling_takes_the_logarithm() -> Finding:
 
 
 @claim("harmonic-sum-bound", "paper", "proof step", PROOF)
+@formula(
+    r"H_T(\eta)\le1+\int_1^Tu^{-\eta}\,du=1+\frac{T^{1-\eta}-1}{1-\eta}\le\frac{T^{1-"
+    r"\eta}}{1-\eta}"
+)
 def sum_bound() -> Finding:
     """Σ t^-η ≤ T^(1-η)/(1-η), as ζ(η) + ½·T^-η is not positive."""
     horizons = (1, 2, 3, 10, 1000, 100_000)

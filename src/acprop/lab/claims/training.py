@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.claims.numerics import NUMERICS
 from acprop.lab.claims.numerics_constants import CONSTANTS
 
@@ -122,6 +122,10 @@ def centered_is_faster() -> Finding:
 
 
 @claim("small-s-in-practice", "paper", "proof step", NUMERICS)
+@formula(
+    printed=r"s_t\gg0",
+    holds=r"s_{t-1}=0<|g_t|\quad\text{for elements that were silent before}",
+)
 def small_s() -> Finding:
     """“In practice, especially in deep learning, the gradient suffers from large noise,
     hence s_t does not take extremely small values”

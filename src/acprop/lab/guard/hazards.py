@@ -11,7 +11,7 @@ import numpy as np
 from acprop.lab.arrays import Floats
 from acprop.lab.methods import Method
 from acprop.lab.steps import feed, iterate
-from acprop.reference import Hyper
+from acprop.reference import Settings
 from acprop.rule import Convention
 
 SEED = 0
@@ -77,7 +77,7 @@ def embedding(n_rows: int = 1000, n_steps: int = 2000, n_drawn: int = 32) -> Flo
 
 def worst_step(method: Method, convention: Convention, hazard: Hazard) -> float:
     """The largest |d_t| of any element while the hazard is loud."""
-    h = Hyper(beta1=hazard.beta1)
+    h = Settings(beta1=hazard.beta1)
     return max(
         float(np.max(np.abs(step.d)))
         for step in feed(method, convention, h, hazard.gradients)
@@ -111,7 +111,7 @@ def _final_loss(method: Method, convention: Convention, spike_at: int | None) ->
 
     x0 = np.tile(curvature**-0.5, (5, 1))
     run = iterate(
-        method, convention, Hyper(), noisy, steps=2000, x0=x0, alpha0=SPIKE_LR
+        method, convention, Settings(), noisy, steps=2000, x0=x0, alpha0=SPIKE_LR
     )
     with np.errstate(over="ignore", invalid="ignore"):
         losses = [loss(x) for _, x in run]

@@ -37,7 +37,7 @@ def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
             advance(item, h)
 
 
-class Memory(NamedTuple):
+class Moments(NamedTuple):
     """What a tensor remembers of its gradients, in the letters of the reference."""
 
     m: Tensor | None
@@ -58,16 +58,16 @@ def advance(item: ParamWithState, h: StepOptions) -> None:
         item.past.copy_(torch.stack(window[1:]))
 
 
-def read(item: ParamWithState, h: StepOptions) -> tuple[Tensor, Tensor, Memory]:
+def read(item: ParamWithState, h: StepOptions) -> tuple[Tensor, Tensor, Moments]:
     """x after weight decay, the gradient as the method sees it, and the memory."""
     x, g = read_param(item), read_grad(item)
-    memory = Memory(
+    memory = Moments(
         item.exp_avg, item.exp_avg_sq, item.max_exp_avg_sq, item.momentum_buffer
     )
     if h.differentiable:
         # Autograd remembers what it saw; `write` must not change that afterwards.
         x = x.clone()
-        memory = Memory(*(None if v is None else v.clone() for v in memory))  # type: ignore[arg-type]
+        memory = Moments(*(None if v is None else v.clone() for v in memory))  # type: ignore[arg-type]
     if h.maximize:
         g = -g
     if isinstance(h.weight_decay, Tensor) or h.weight_decay != 0:
@@ -78,7 +78,7 @@ def read(item: ParamWithState, h: StepOptions) -> tuple[Tensor, Tensor, Memory]:
     return x, g, memory
 
 
-def write(item: ParamWithState, x: Tensor, memory: Memory) -> None:
+def write(item: ParamWithState, x: Tensor, memory: Moments) -> None:
     """The way back of `read`."""
     write_param(item, x)
     if item.exp_avg is not None and memory.m is not None:
@@ -91,8 +91,8 @@ def write(item: ParamWithState, x: Tensor, memory: Memory) -> None:
 
 
 def move(
-    x: Tensor, memory: Memory, window: list[Tensor], h: StepOptions, c: Scalars
-) -> tuple[Tensor, Memory]:
+    x: Tensor, memory: Moments, window: list[Tensor], h: StepOptions, c: Scalars
+) -> tuple[Tensor, Moments]:
     """Take the step, and let m and s learn of the oldest gradient of the window.
 
     Asynchronous means: divide by s before s knows this gradient. The order of the two
@@ -111,12 +111,12 @@ def move(
 
 
 def _observe(
-    memory: Memory,
+    memory: Moments,
     g: Tensor,
     expected: Tensor | None,
     h: StepOptions,
     eps_added: Scalar,
-) -> Memory:
+) -> Moments:
     """Let m and s learn of one gradient; `expected` is what the average implied."""
     m, r = memory.m, g
     if memory.m is not None:
@@ -137,8 +137,8 @@ def _observe(
 
 
 def _descend(
-    x: Tensor, memory: Memory, window: list[Tensor], h: StepOptions, c: Scalars
-) -> tuple[Tensor, Memory, Tensor]:
+    x: Tensor, memory: Moments, window: list[Tensor], h: StepOptions, c: Scalars
+) -> tuple[Tensor, Moments, Tensor]:
     """Divide by the root of what s has seen so far, and move x.
 
     The denominator is returned too.

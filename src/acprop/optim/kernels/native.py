@@ -239,10 +239,10 @@ def _sizes(tensors: Iterable[Tensor]) -> list[int]:
 
 def _in_numbers(
     h: StepOptions, dtype: torch.dtype, step_is_double: bool
-) -> native.StepOptions:
+) -> native.NativeStepOptions:
     c = h.convention
     wide = torch.float64 if dtype == torch.float64 else torch.float32
-    return native.StepOptions(
+    return native.NativeStepOptions(
         beta1=h.beta1,
         beta2=h.beta2,
         eps=max(h.eps_inside(wide), h.eps_outside(wide)),

@@ -4,8 +4,9 @@
 // Every change of sign is refined; a pocket between two samples shows as a dip, whose
 // extremum is looked for too.
 
-import { driftOfBeta2 } from "./drift.js";
-import { isEntangled, isFamily } from "./rules.js";
+import { driftOf, hasBorder } from "./drift.js";
+import { isEntangled } from "./rules.js";
+import { COARSE } from "./settled.js";
 
 const XTOL = 1e-12;
 // For a drift that is only known roughly, see settled.js.
@@ -16,14 +17,10 @@ const RESOLVED = 1e-12;
 export const toBeta2 = (z) => 1 / (1 + Math.exp(-z));
 export const toLogit = (beta2) => Math.log(beta2) - Math.log1p(-beta2);
 
-// Does the drift of this method depend on β2 at all?
-const hasBorder = (method) =>
-  (isFamily(method) && !method.amsgrad) || method.rule === "adopt";
-
 // For one problem: does it converge below the first crossing, and the crossings' β2.
-export function crossings(problem, method, convention, numbers, { lo, hi, step }) {
-  const of = driftOfBeta2(problem, method, convention, numbers);
-  const f = (z) => of(toBeta2(z));
+export function crossings(problem, method, convention, given, { lo, hi, step }) {
+  const at = driftOf(problem, method, convention, given, { effort: COARSE });
+  const f = (z) => at(toBeta2(z)).net;
   if (!hasBorder(method)) return { converges: f(0) > 0, beta2: [] };
   const n = Math.round((hi - lo) / step);
   let knots = [];

@@ -2,13 +2,13 @@
 
 import { METHODS, conventionOf, withDelay } from "./rules.js";
 import { problemOf } from "./problems.js";
-import { moments, rates, trajectory } from "./simulate.js";
+import { gradientsOf, rates, run, walk } from "./simulate.js";
 import { crossings } from "./borders.js";
 import { explain } from "./explain.js";
 import { makeChart, rangeOf } from "./chart.js";
 import { borderOf, makePlane, Z } from "./plane.js";
-import { makeThresholds } from "./thresholds-view.js";
-import { decay, number, percent, whole } from "./format.js";
+import { makeThresholds } from "./thresholds.js";
+import { decay, number, percent } from "./format.js";
 import { html, swatch, tableRow } from "./svg.js";
 
 const PERIODS = 4; // of the close-up
@@ -16,7 +16,7 @@ const MARKS = 12; // more would be a curtain
 
 export function makeDriftView(root, change) {
   const find = (name) => root.querySelector(`[data-part=${name}]`);
-  const drawPlane = makePlane(find("plane"), (P, beta2) => change({ P, beta2 }, []));
+  const drawPlane = makePlane(find("plane"), (P, beta2) => change({ P, beta2 }));
   const drawThresholds = makeThresholds(find("thresholds"));
   const charts = {
     x: makeChart(find("x"), 400),
@@ -25,46 +25,41 @@ export function makeDriftView(root, change) {
     size: makeChart(find("size"), 210),
   };
   return function draw(state) {
-    const found = compute(state);
-    const sentence = find("sentence");
-    const { towards, text } = found.explained[state.focus];
-    sentence.textContent = text;
-    sentence.className = `sentence ${towards === null ? "none" : towards ? "towards" : "off"}`;
-    find("ways").replaceChildren(...ways(state.show, found.explained));
-    drawPlane({
-      name: state.problem,
-      P: state.P,
-      beta2: state.beta2,
-      layers: found.layers,
-      focus: state.focus,
-    });
+    const problem = problemOf(state.problem, state.P);
+    const gradients = gradientsOf(problem, state.steps);
+    const found = state.show.map((key) => compute(state, problem, gradients, key));
+    const { towards, text } = found.find(({ key }) => key === state.focus);
+    find("sentence").textContent = text;
+    find("sentence").className = `sentence ${towards === null ? "none" : towards ? "towards" : "off"}`;
+    find("ways").replaceChildren(...ways(found));
     find("plane-focus").textContent = METHODS[state.focus].label;
-    legend(find("legend"), state.show);
-    drawRun(charts, state, found);
+    find("legend").replaceChildren(
+      ...found.map(({ key, label }) => html("li", {}, swatch(key), label)),
+    );
+    drawPlane(state, found);
+    drawRuns(charts, state, problem, gradients, found);
     find("own-s").hidden = !state.show.includes("acprop");
+    find("table").replaceChildren(...found.map((one) => row(one, problem, state.steps)));
     drawThresholds(state);
-    fillTable(find("table"), state, found);
   };
 }
 
-function compute(state) {
-  const problem = problemOf(state.problem, state.P);
-  const h = { beta1: state.beta1, beta2: state.beta2, eps: state.eps };
+// All that is shown about one method.
+function compute(state, problem, gradients, key) {
+  const method = withDelay(METHODS[key], state.delay);
+  const convention = conventionOf(method, state.convention);
   const alpha = rates(state.lr, state.eta, state.steps);
-  const runs = {};
-  const explained = {};
-  const border = {};
-  const layers = state.show.map((key) => {
-    const method = withDelay(METHODS[key], state.delay);
-    const convention = conventionOf(method, state.convention);
-    runs[key] = trajectory(problem, method, convention, h, alpha);
-    explained[key] = explain(problem, method, convention, h, state.steps);
-    border[key] = crossings(problem, method, convention, h, Z);
-    return { key, border: borderOf(state.problem, method, key, convention, h) };
-  });
-  const paper = conventionOf(METHODS["acprop-paper"], state.convention);
-  const seen = moments(problem, paper, h, state.steps);
-  return { problem, runs, explained, border, layers, seen };
+  const { d, s, size } = run(method, convention, state, gradients);
+  return {
+    key,
+    label: method.label,
+    x: walk(problem, d, alpha),
+    s,
+    size: size.map((value, i) => alpha[i] * value),
+    ...explain(problem, method, convention, state, state.steps),
+    crossings: crossings(problem, method, convention, state, Z),
+    border: borderOf(state.problem, method, convention, state),
+  };
 }
 
 function spanOf({ span, steps, P }) {
@@ -75,85 +70,63 @@ function spanOf({ span, steps, P }) {
 
 // The steps at which the large gradient comes, where there are few.
 function marksOf({ P }, { lo, hi }) {
-  const first = lo + ((((1 - lo) % P) + P) % P);
   const marks = [];
-  for (let t = first; t <= hi; t += P) marks.push(t);
+  for (let t = 1 + P * Math.ceil((lo - 1) / P); t <= hi; t += P) marks.push(t);
   return marks.length <= MARKS ? marks : [];
 }
 
-function drawRun(charts, state, { problem, runs, seen }) {
-  const name = (key) => METHODS[key].label;
-  const of = (what) =>
-    state.show.map((key) => ({ key, label: name(key), values: runs[key][what], first: 1 }));
+function drawRuns(charts, state, problem, gradients, found) {
+  const of = (name) => found.map((one) => ({ ...one, values: one[name] }));
   const ends = (lines) =>
-    lines.map((line) => `${line.label} ${number(line.values.at(-1))}`).join(", ");
+    lines.map(({ label, values }) => `${label} ${number(values.at(-1))}`).join(", ");
   const margin = 0.04 * (problem.hi - problem.lo);
   charts.x({
     lines: of("x"),
     t: { lo: 1, hi: state.steps },
-    y: { lo: problem.lo - margin, hi: problem.hi + margin },
-    yLabel: "x",
-    summary: `x over ${whole(state.steps)} steps; x* is ${number(problem.xStar)}; at the end ${ends(of("x"))}`,
+    y: { lo: problem.lo - margin, hi: problem.hi + margin, label: "x" },
+    summary: `x over ${number(state.steps)} steps; x* is ${number(problem.xStar)}; at the end ${ends(of("x"))}`,
   });
   const t = spanOf(state);
   const marks = marksOf(state, t);
-  const closeUp = (chart, lines, log, yLabel, what) =>
-    chart({
-      lines,
-      t,
-      y: rangeOf(lines, t, log),
-      yLabel,
-      marks,
-      summary: `${what}; at the end ${ends(lines)}`,
-    });
-  const single = (key, label, values) => ({ key, label, values, first: 1 });
-  const gm = [single("g", "g", seen.g), single("m", "m", seen.m)];
-  const vs = [single("v", "v", seen.v), single("s", "s", seen.s)];
-  if ("acprop" in runs) vs.push(single("acprop", "s of the default", runs.acprop.s));
+  const closeUp = (chart, lines, log, label, what) => {
+    const y = { ...rangeOf(lines, t, log), label };
+    chart({ lines, t, y, marks, summary: `${what}; at the end ${ends(lines)}` });
+  };
+  // m, v and s are the same for all methods that have them.
+  const moments = (key) => {
+    const method = METHODS[key];
+    return run(method, conventionOf(method, state.convention), state, gradients);
+  };
+  const [centered, plain] = [moments("acprop-paper"), moments("adam")];
+  const line = (key, values, label = key) => ({ key, label, values });
+  const own = found.filter(({ key }) => key === "acprop");
+  const gm = [line("g", gradients), line("m", centered.m)];
+  const vs = [line("v", plain.s), line("s", centered.s)];
+  vs.push(...own.map(({ s }) => line("acprop", s, "s of the default")));
   closeUp(charts.m, gm, false, "g and m", "The gradient g and its running mean m");
   closeUp(charts.s, vs, true, "v and s", "The second moments v and s");
   closeUp(charts.size, of("size"), true, "step size", "Step sizes");
 }
 
-// Who goes where, by name: all that are drawn.
-function ways(show, explained) {
-  const groups = [
-    ["To x*: ", (way) => way === true],
-    ["Away from it: ", (way) => way === false],
-    ["Neither: ", (way) => way === null],
-  ];
-  return groups.flatMap(([title, belongs]) => {
-    const names = show.filter((key) => belongs(explained[key].towards)).map((key) => METHODS[key].label);
+// Which go where, by name.
+function ways(found) {
+  const groups = [["To x*: ", true], ["Away from it: ", false], ["Neither: ", null]];
+  return groups.flatMap(([title, way]) => {
+    const names = found.filter(({ towards }) => towards === way).map(({ label }) => label);
     return names.length ? [html("span", {}, html("b", {}, title), `${names.join("; ")}.`)] : [];
   });
 }
 
-function legend(list, show) {
-  list.replaceChildren(
-    ...show.map((key) => html("li", {}, swatch(key), METHODS[key].label)),
-  );
-}
-
-function fillTable(body, state, { problem, runs, explained, border }) {
-  const tail = Math.max(1, state.steps / 10);
-  body.replaceChildren(
-    ...state.show.map((key) => {
-      const { net, towards, isSettled } = explained[key];
-      const { x } = runs[key];
-      let far = 0;
-      for (let i = x.length - tail; i < x.length; i++) far += Math.abs(x[i] - problem.xStar);
-      const { beta2, converges } = border[key];
-      const where = beta2.length
-        ? beta2.map(decay).join(", ")
-        : `none: it ${converges ? "converges" : "drifts away"} for every β2`;
-      const cells = {
-        drift: `${net > 0 ? "+" : ""}${percent(net)}${isSettled ? "" : ", on average"}`,
-        "in the limit": towards === null ? "stays" : towards ? "to x*" : "away from x*",
-        "border in β2": where,
-        "x at the end": number(x.at(-1)),
-        "mean distance": number(far / tail),
-      };
-      return tableRow(key, METHODS[key].label, cells);
-    }),
-  );
+function row({ key, label, x, net, towards, isSettled, crossings }, problem, steps) {
+  const last = x.slice(-steps / 10);
+  const far = last.reduce((sum, value) => sum + Math.abs(value - problem.xStar), 0);
+  const { beta2, converges } = crossings;
+  const none = `none: it ${converges ? "converges" : "drifts away"} for every β2`;
+  return tableRow(key, label, {
+    drift: `${net > 0 ? "+" : ""}${percent(net)}${isSettled ? "" : ", on average"}`,
+    "in the limit": towards === null ? "stays" : towards ? "to x*" : "away from x*",
+    "border in β2": beta2.map(decay).join(", ") || none,
+    "x at the end": number(x.at(-1)),
+    "mean distance": number(far / last.length),
+  });
 }

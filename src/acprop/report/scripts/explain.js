@@ -1,25 +1,26 @@
 // Which way the net drift points, and why: one sentence.
 
 import { isAsynchronous, isFamily } from "./rules.js";
-import { doesSettle, drift, stepSizes } from "./drift.js";
-import { number, percent, whole } from "./format.js";
+import { driftOf } from "./drift.js";
+import { number, percent } from "./format.js";
 
 // `steps`: the length of the run, at whose end a growing bound may still bind.
-export function explain(problem, method, convention, h, steps) {
-  const net = drift(problem, method, convention, h);
-  const isSettled = doesSettle(problem, method, convention, h);
+export function explain(problem, method, convention, given, steps) {
+  const { net, divisors, isSettled } = driftOf(problem, method, convention, given)(given.beta2);
   if (!Number.isFinite(net) || Math.abs(net) < 1e-12)
     return { towards: null, net, isSettled, text: `${method.label} does not drift: the moves of a period cancel.` };
   const towards = net > 0;
-  const far = problem.xStar === problem.lo ? problem.hi : problem.lo;
   const where = towards
     ? `towards x* = ${number(problem.xStar)}`
-    : `away from x* = ${number(problem.xStar)}, to ${number(far)}`;
-  const text = `${method.label} drifts ${where}: ${isSettled ? reason(problem, method, convention, h, net) : wanders(net)}.`;
-  return { towards, net, isSettled, text: text + boundNote(problem, method, convention, h, steps, towards) };
+    : `away from x* = ${number(problem.xStar)}, to ${number(problem.hi)}`;
+  const why = isSettled
+    ? reason(problem, method, divisors, net)
+    : `its periods do not repeat, and over the last 200 ${ways(net)}`;
+  const text = `${method.label} drifts ${where}: ${why}.`;
+  return { towards, net, isSettled, text: text + boundNote(problem, method, convention, given, steps, towards) };
 }
 
-function reason(problem, method, convention, h, net) {
+function reason(problem, method, divisors, net) {
   const sum = number(problem.cycle.reduce((a, b) => a + b));
   if (method.rule === "sgd")
     return `all its step sizes are equal, and the gradients of a period add up to +${sum}`;
@@ -27,9 +28,8 @@ function reason(problem, method, convention, h, net) {
     return `with one parameter its denominator cancels, and the gradients of a period add up to +${sum}`;
   if (method.amsgrad)
     return `its denominator stops changing, so every gradient counts by its size, and those of a period add up to +${sum}`;
-  const spreads = method.rule.average === "before" || method.rule.delay > 1;
-  if (spreads) return shares(problem, method, net);
-  const decided = sizes(problem, method, convention, h);
+  if (method.rule.average === "before" || method.rule.delay > 1) return shares(problem, method, net);
+  const decided = sizes(problem, method, divisors);
   const isAveraged = method.rule.average === "after" || method.rule === "adopt";
   return isAveraged ? `${decided}; averaging afterwards leaves their sum as it is` : decided;
 }
@@ -37,17 +37,12 @@ function reason(problem, method, convention, h, net) {
 const ways = (net) =>
   `its moves to x* make up ${percent((1 + net) / 2)} of the way, those back ${percent((1 - net) / 2)}`;
 
-const wanders = (net) => `its periods do not repeat, and over the last 200 ${ways(net)}`;
-
 // The gradient is divided itself: step sizes decide.
-function sizes(problem, method, convention, h) {
-  const all = stepSizes(problem, method, convention, h);
-  const isDense = problem.name === "dense";
-  const { period: P, cycle } = problem;
-  const big = all[1];
-  const others = isDense
-    ? (all.reduce((a, b) => a + b) - big) / (P - 1)
-    : all[P - 2];
+function sizes(problem, method, divisors) {
+  const { name, period: P, cycle } = problem;
+  const isDense = name === "dense";
+  const all = divisors.map((D) => divisors[1] / D); // relative to the large gradient's
+  const others = isDense ? (all.reduce((a, b) => a + b) - 1) / (P - 1) : all[P - 2];
   const needed = isDense ? (P - 1) / P : 2 / P;
   const rule = isDense ? "(P − 1)/P" : "2/P";
   const whom = isDense ? "the mean of the others" : "that of the gradient −1";
@@ -55,7 +50,7 @@ function sizes(problem, method, convention, h) {
   const cause = late
     ? `its denominator does not yet know the gradient ${number(cycle[1])} that it divides, whose step size is`
     : `the gradient ${number(cycle[1])} enlarges its own denominator, so that its step size is`;
-  return `${cause} ${number(big / others)} times ${whom}, where more than ${rule} = ${number(needed)} is needed`;
+  return `${cause} ${number(1 / others)} times ${whom}, where more than ${rule} = ${number(needed)} is needed`;
 }
 
 // A mean is divided: it points to x* at some steps and back at the others.
@@ -69,8 +64,9 @@ function shares(problem, method, net) {
   );
 }
 
-function boundNote(problem, method, convention, h, steps, towards) {
+function boundNote(problem, method, convention, given, steps, towards) {
   const grows = method.rule === "adopt" || (isFamily(method) && convention.clip === "t**0.25");
-  if (!grows || drift(problem, method, convention, h, steps) > 0 === towards) return "";
-  return ` That is the limit: at step ${whole(steps)} its bound t^¼ = ${number(steps ** 0.25)} still binds, and the drift points the other way.`;
+  const atEnd = () => driftOf(problem, method, convention, given, { t: steps })(given.beta2).net;
+  if (!grows || atEnd() > 0 === towards) return "";
+  return ` That is the limit: at step ${number(steps)} its bound t^¼ = ${number(steps ** 0.25)} still binds, and the drift points the other way.`;
 }

@@ -4,10 +4,7 @@ const RAISED = { "-": "⁻", ...Object.fromEntries([..."⁰¹²³⁴⁵⁶⁷⁸
 
 const minus = (text) => text.replace("-", "−");
 
-// 10⁴, 10⁻⁸
-export const power = (n) => `10${[...String(n)].map((c) => RAISED[c]).join("")}`;
-
-// About `digits` digits: 0.0312, 4.19, 316,000 → 3.16·10⁵.
+// About `digits` digits, all of a whole number: 0.0312, 4.19, 31600, 3.16·10⁵.
 export function number(value, digits = 3) {
   if (Number.isNaN(value)) return "not a number";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
@@ -16,8 +13,9 @@ export function number(value, digits = 3) {
   if (exponent >= -4 && exponent < 5)
     return minus(String(Number(value.toPrecision(Math.max(digits, exponent + 1)))));
   const factor = Number((value / 10 ** exponent).toPrecision(digits));
-  if (Math.abs(factor) === 1) return (value < 0 ? "−" : "") + power(exponent);
-  return `${minus(String(factor))}·${power(exponent)}`;
+  const power = `10${[...String(exponent)].map((c) => RAISED[c]).join("")}`;
+  if (Math.abs(factor) === 1) return (value < 0 ? "−" : "") + power;
+  return `${minus(String(factor))}·${power}`;
 }
 
 // A decay close to 1 keeps its nines: 0.99975, not 1.
@@ -25,8 +23,5 @@ export function decay(beta) {
   const nines = Math.max(0, Math.ceil(-Math.log10(1 - beta)));
   return String(Number(beta.toPrecision(Math.max(3, nines + 2))));
 }
-
-export const whole = (n) =>
-  String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f"); // a thin space between thousands
 
 export const percent = (share) => `${minus((100 * share).toFixed(Math.abs(share) < 0.095 ? 1 : 0))}\u00a0%`;

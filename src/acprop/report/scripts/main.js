@@ -1,6 +1,6 @@
 // The page: one state, one address, two views.
 
-import { FIELDS, initial, read, settle, write } from "./state.js";
+import { initial, read, settle, write } from "./state.js";
 import { bindControls } from "./controls.js";
 import { makeDriftView } from "./drift-view.js";
 import { makeHazardView } from "./hazard-view.js";
@@ -9,7 +9,6 @@ import { html } from "./svg.js";
 const by = (id) => document.getElementById(id);
 const tabs = [...document.querySelectorAll("[role=tab]")];
 const notes = by("notes");
-const timing = by("timing");
 const show = bindControls(document.body, change);
 const views = {
   drift: makeDriftView(by("drift"), change),
@@ -21,29 +20,21 @@ let isWaiting = false;
 let written = "";
 let writing = 0;
 
-function change(changes, corrections) {
-  const before = performance.now();
+function change(changes, corrections = []) {
   state = { ...state, ...changes };
-  tell([...corrections, ...settle(state)]);
-  request(before);
-}
-
-function tell(lines) {
+  const lines = [...corrections, ...settle(state)];
   notes.hidden = lines.length === 0;
   notes.replaceChildren(...lines.map((line) => html("p", {}, line)));
+  request();
 }
 
 // At most once for each frame, however often a pointer reports.
-function request(since) {
+function request() {
   if (isWaiting) return;
   isWaiting = true;
   requestAnimationFrame(() => {
     isWaiting = false;
     draw();
-    const painted = new MessageChannel();
-    painted.port1.onmessage = () =>
-      performance.measure("explorer-painted", { start: since, end: performance.now() });
-    painted.port2.postMessage(null);
   });
 }
 
@@ -58,10 +49,7 @@ function draw() {
   show(state);
   views[state.view](state);
   document.body.getBoundingClientRect(); // the layout is part of the work
-  const end = performance.now();
-  performance.measure("explorer-change", { start, end });
-  timing.textContent = `computed and drawn in ${(end - start).toFixed(1)} ms`;
-  timing.dataset.ms = String(end - start);
+  performance.measure("explorer-change", { start });
   clearTimeout(writing);
   // Browsers allow only so many changes of the address in a second.
   writing = setTimeout(keep, 120);
@@ -73,39 +61,32 @@ function keep() {
 }
 
 function open() {
-  const found = read(location.hash);
-  state = found.state;
-  tell(found.notes);
-  request(performance.now());
+  const { values, notes } = read(location.hash);
+  change({ ...initial(), ...values }, notes);
 }
 
 for (const tab of tabs) {
-  tab.addEventListener("click", () => change({ view: tab.dataset.view }, []));
+  tab.addEventListener("click", () => change({ view: tab.dataset.view }));
   tab.addEventListener("keydown", (event) => {
     if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
     const other = tabs[(tabs.indexOf(tab) + 1) % tabs.length];
     other.focus();
-    change({ view: other.dataset.view }, []);
+    change({ view: other.dataset.view });
     event.preventDefault();
   });
 }
-for (const button of document.querySelectorAll("[data-reset]"))
-  button.addEventListener("click", () => {
-    const fields = button.dataset.reset.split(" ");
-    change(Object.fromEntries(fields.map((name) => [name, FIELDS[name].initial])), []);
-  });
 // On a narrow page the pictures come first.
 if (matchMedia("(max-width: 60rem)").matches)
   for (const panel of document.querySelectorAll("details.controls")) panel.open = false;
 
 addEventListener("hashchange", () => {
-  if (location.hash !== written && `${location.hash || "#"}` !== written) open();
+  if ((location.hash || "#") !== written) open();
 });
 addEventListener("pagehide", keep);
 let width = innerWidth;
 addEventListener("resize", () => {
   if (innerWidth === width) return; // a phone that hides its address bar
   width = innerWidth;
-  request(performance.now());
+  request();
 });
 open();

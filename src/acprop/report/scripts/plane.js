@@ -1,107 +1,60 @@
 // The (P, β2) plane: exact borders from the closed forms, that of the default from walks
 // over a coarser grid, and the point that a reader drags over it.
 
-import { axes, makePlot, onDrag, scale, set, svg } from "./svg.js";
+import { makePlot, onDrag, set, svg } from "./svg.js";
 import { crossings, toBeta2, toLogit } from "./borders.js";
 import { PROBLEMS, problemOf } from "./problems.js";
 import { isEntangled } from "./rules.js";
 import { decay } from "./format.js";
 
-const HEIGHT = 400;
 const MOST = 200; // the largest P
 // β2 from 0.001 to 0.99999; samples closer together than a pocket is wide
 export const Z = { lo: toLogit(0.001), hi: toLogit(0.99999), step: 0.2 };
 const COARSE_Z = { ...Z, step: 0.4 };
 const BETA2 = [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
-const PERIODS = [3, 5, 10, 20, 50, 100, 200];
+const PERIODS = [5, 10, 20, 50, 100, 200];
 // Crossings of neighbouring periods that are farther apart than this are two branches.
 const JUMP = 2.2;
 
 // Every P up to 15, then such as lie evenly on a logarithmic axis.
-export function columns(least) {
+function columns(least) {
   const found = [];
-  for (let P = least; P <= MOST; P = Math.max(P + 1, Math.round(P * 1.1))) found.push(P);
-  if (found.at(-1) !== MOST) found.push(MOST);
-  return found;
+  for (let P = least; P < MOST; P = Math.max(P + 1, Math.round(P * 1.1))) found.push(P);
+  return [...found, MOST];
 }
 
 const cache = new Map();
 
 // The crossings of a method for every column; computed once for each setting.
-export function borderOf(name, method, key, convention, { beta1, eps }) {
-  const id = JSON.stringify([name, key, method.rule.delay, convention.name, beta1, eps]);
+export function borderOf(name, method, convention, { beta1, eps }) {
+  const id = JSON.stringify([name, method, convention, beta1, eps]);
   if (!cache.has(id)) {
     if (cache.size > 400) cache.clear();
-    const numbers = { beta1, eps };
     const grid = isEntangled(method) ? COARSE_Z : Z;
-    cache.set(
-      id,
-      columns(PROBLEMS[name].least).map((P) => ({
-        P,
-        ...crossings(problemOf(name, P), method, convention, numbers, grid),
-      })),
-    );
+    const border = columns(PROBLEMS[name].least).map((P) => ({
+      P,
+      ...crossings(problemOf(name, P), method, convention, { beta1, eps }, grid),
+    }));
+    cache.set(id, border);
   }
   return cache.get(id);
 }
 
-// `host` is a <figure> with an empty .plot; `move(P, beta2)` is called when the point
-// is dragged or moved by keys.
+// `move(P, beta2)` is called when the point is dragged or moved by keys. Returns draw.
 export function makePlane(host, move) {
-  const { image, fit } = makePlot(host, HEIGHT, { role: "group" }, 60);
+  const { image, content, frame } = makePlot(host, 400, { role: "group" }, 60);
   const handle = svg("circle", { class: "point", r: 9, tabindex: 0, role: "slider" });
   const cross = svg("path", { class: "crosshair" });
-  const under = svg("g");
   // The point itself is never taken out: it would lose the focus.
-  image.append(under, cross, handle);
+  image.append(cross, handle);
   let places = null;
-  let now = { P: 10, beta2: 0.9, least: 3 };
-
-  function draw({ name, P, beta2, layers, focus }) {
-    const box = fit({ "aria-label": `The plane of P and β2, ${PROBLEMS[name].label}` });
-    const { least } = PROBLEMS[name];
-    const x = scale({ lo: least - 0.25, hi: MOST * 1.04, log: true }, box.left, box.right);
-    const y = scale({ lo: Z.lo - 0.15, hi: Z.hi + 0.15 }, box.bottom, box.top);
-    const beta2Ticks = BETA2.map((value) => [toLogit(value), String(value)]);
-    const periodTicks = [least, ...PERIODS.filter((P) => P > least + 0.5)];
-    const chosen = layers.find((layer) => layer.key === focus);
-    under.replaceChildren(
-      hatching(),
-      ...areas(chosen, x, y, box),
-      axes({
-        box,
-        x,
-        y,
-        xTicks: periodTicks.map((P) => [P, String(P)]),
-        yTicks: beta2Ticks,
-        xLabel: "period P",
-        yLabel: "β2",
-      }),
-      ...layers.map((layer) => borderLines(layer, x, y)),
-    );
-    places = { x, y };
-    now = { P, beta2, least };
-    const [cx, cy] = [x.at(P), y.at(toLogit(beta2))];
-    cross.setAttribute("d", `M${box.left} ${cy}H${box.right}M${cx} ${box.top}V${box.bottom}`);
-    set(handle, {
-      cx,
-      cy,
-      "aria-label": "Point in the plane: left and right change P, up and down β2",
-      "aria-valuemin": least,
-      "aria-valuemax": MOST,
-      "aria-valuenow": P,
-      "aria-valuetext": `P = ${P}, β2 = ${decay(beta2)}`,
-    });
-  }
+  let now = null;
 
   const go = (P, z) => {
     const within = Math.min(Math.max(z, Z.lo), Z.hi);
     // at once, for keys that come faster than frames
-    now = {
-      ...now,
-      P: Math.min(Math.max(Math.round(P), now.least), MOST),
-      beta2: Number(toBeta2(within).toPrecision(within > 4 ? 6 : 4)),
-    };
+    now.P = Math.min(Math.max(Math.round(P), now.least), MOST);
+    now.beta2 = Number(toBeta2(within).toPrecision(within > 4 ? 6 : 4));
     move(now.P, now.beta2);
   };
   onDrag(
@@ -111,22 +64,41 @@ export function makePlane(host, move) {
   );
   handle.addEventListener("keydown", (event) => {
     const far = event.shiftKey ? 10 : 1;
-    const z = toLogit(now.beta2);
-    const to = {
-      ArrowLeft: [now.P - far, z],
-      ArrowRight: [now.P + far, z],
-      ArrowUp: [now.P, z + 0.1 * far],
-      ArrowDown: [now.P, z - 0.1 * far],
-      Home: [now.least, z],
-      End: [MOST, z],
-      PageUp: [now.P, z + 1],
-      PageDown: [now.P, z - 1],
-    }[event.key];
-    if (to === undefined) return;
-    go(...to);
+    const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 0.1], ArrowDown: [0, -0.1] };
+    if (!(event.key in ways)) return;
+    const [right, up] = ways[event.key];
+    go(now.P + far * right, toLogit(now.beta2) + far * up);
     event.preventDefault();
   });
-  return draw;
+
+  // layers: {key, border} of every method; that of the focus is shaded.
+  return function draw({ problem, P, beta2, focus }, layers) {
+    const { label, least } = PROBLEMS[problem];
+    const periods = [least, ...PERIODS].map((P) => [P, String(P)]);
+    const { box, x, y } = frame(
+      `The plane of P and β2, ${label}`,
+      { lo: least - 0.25, hi: MOST * 1.04, log: true, label: "period P", ticks: periods },
+      { lo: Z.lo - 0.15, hi: Z.hi + 0.15, label: "β2", ticks: BETA2.map((b) => [toLogit(b), String(b)]) },
+    );
+    places = { x, y };
+    now = { P, beta2, least };
+    content.append(
+      hatching(),
+      ...areas(layers.find(({ key }) => key === focus).border, x, y, box),
+      ...layers.map((layer) => borderLines(layer, x, y)),
+    );
+    const [cx, cy] = [x.at(P), y.at(toLogit(beta2))];
+    set(cross, { d: `M${box.left} ${cy}H${box.right}M${cx} ${box.top}V${box.bottom}` });
+    set(handle, {
+      cx,
+      cy,
+      "aria-label": "Point in the plane: left and right change P, up and down β2",
+      "aria-valuemin": least,
+      "aria-valuemax": MOST,
+      "aria-valuenow": P,
+      "aria-valuetext": `P = ${P}, β2 = ${decay(beta2)}`,
+    });
+  };
 }
 
 // Lines that say "away" to readers who see no colours.
@@ -139,19 +111,16 @@ function hatching() {
   return svg("defs", {}, pattern);
 }
 
-// Where the chosen method converges, and where it does not, column by column.
-function areas(layer, x, y, box) {
-  if (layer === undefined) return [];
+// Where a method converges, and where it does not, column by column.
+function areas(border, x, y, box) {
   const paths = { true: "", false: "" };
-  const { border } = layer;
   border.forEach(({ P, converges, beta2 }, i) => {
     const middle = (Q) => x.at(Math.sqrt(P * Q));
     const left = i === 0 ? box.left : middle(border[i - 1].P);
     const right = i === border.length - 1 ? box.right : middle(border[i + 1].P);
     const ends = [box.bottom, ...beta2.map((b) => y.at(toLogit(b))), box.top];
-    let good = converges;
-    for (let k = 1; k < ends.length; k++, good = !good)
-      paths[good] += `M${left.toFixed(1)} ${ends[k - 1].toFixed(1)}H${right.toFixed(1)}V${ends[k].toFixed(1)}H${left.toFixed(1)}Z`;
+    for (let k = 1; k < ends.length; k++)
+      paths[converges === (k % 2 === 1)] += `M${left} ${ends[k - 1]}H${right}V${ends[k]}H${left}Z`;
   });
   return [
     svg("path", { class: "area", d: paths.true }),
@@ -169,23 +138,21 @@ function borderLines({ key, border }, x, y) {
       const z = toLogit(value);
       const upwards = converges === (k % 2 === 1); // does it converge above?
       const far = (branch) => Math.abs(branch.points.at(-1)[1] - z);
-      const near = before
+      let branch = before
         .filter((branch) => branch.upwards === upwards && far(branch) <= JUMP)
         .sort((a, b) => far(a) - far(b))[0];
-      const branch = near ?? { upwards, points: [] };
-      if (near === undefined) branches.push(branch);
-      else before = before.filter((other) => other !== near);
+      before = before.filter((other) => other !== branch);
+      if (branch === undefined) branches.push((branch = { upwards, points: [] }));
       branch.points.push([P, z]);
       return branch;
     });
   const place = ([P, z]) => `${x.at(P).toFixed(1)} ${y.at(z).toFixed(1)}`;
-  const group = svg("g", { class: `line border c-${key}` });
-  group.append(
-    svg("path", { d: branches.map(({ points }) => `M${points.map(place).join("L")}`).join("") }),
+  const lines = branches.map(({ points }) => `M${points.map(place).join("L")}`);
+  const alone = branches.filter(({ points }) => points.length === 1).map(({ points }) => points[0]);
+  return svg(
+    "g",
+    { class: `line border c-${key}` },
+    svg("path", { d: lines.join("") }),
+    ...alone.map(([P, z]) => svg("circle", { cx: x.at(P), cy: y.at(z), r: 2 })),
   );
-  for (const { points } of branches) {
-    const [[P, z], ...more] = points;
-    if (more.length === 0) group.append(svg("circle", { cx: x.at(P), cy: y.at(z), r: 2 }));
-  }
-  return group;
 }

@@ -1,22 +1,9 @@
-// The methods and the conventions as data. A test compares both tables
-// with acprop.lab.methods and acprop.rule.
+// The methods and the conventions as data. A test compares both tables with
+// acprop.lab.methods and acprop.rule.
 
-const rule = (average, center, delay, nesterov = false) => ({
-  average,
-  center,
-  delay,
-  nesterov,
-  reduction: null,
-});
-
-const method = (label, what, more = {}) => ({
-  label,
-  rule: what,
-  amsgrad: false,
-  eps: null,
-  own: "paper",
-  ...more,
-});
+const rule = (average, center, delay, nesterov = false) => ({ average, center, delay, nesterov });
+const method = (label, what, more = {}) =>
+  ({ label, rule: what, amsgrad: false, eps: null, own: "paper", ...more });
 
 const ADAM = rule("before", null, 0);
 const OURS = { own: "guarded" };
@@ -40,8 +27,7 @@ export const METHODS = {
   sgd: method("SGD", "sgd"),
 };
 
-const convention = (name, changes) => ({
-  name,
+const convention = (changes) => ({
   residual: "current",
   eps_placement: "outside",
   eps: 1e-16,
@@ -49,37 +35,17 @@ const convention = (name, changes) => ({
   first_step: "divide",
   amsgrad: "raw",
   clip: null,
-  average: null,
-  center: "m",
-  nesterov: false,
   ...changes,
 });
 
-export const CONVENTIONS = Object.fromEntries(
-  [
-    convention("guarded", {
-      eps: 1e-30,
-      amsgrad: "corrected",
-      clip: "t**0.25",
-      average: "after",
-      center: "average",
-      nesterov: true,
-    }),
-    convention("paper", {
-      eps_placement: "inside",
-      bias_correction: false,
-      amsgrad: "corrected",
-    }),
-    convention("authors", { eps_placement: "accumulated", first_step: "sgd" }),
-    convention("optax", {
-      residual: "previous",
-      eps_placement: "accumulated",
-      first_step: "one",
-    }),
-    convention("torch", { eps: 1e-8 }),
-    convention("torch-rmsprop", { eps: 1e-8, bias_correction: false }),
-  ].map((c) => [c.name, c]),
-);
+export const CONVENTIONS = {
+  guarded: convention({ eps: 1e-30, amsgrad: "corrected", clip: "t**0.25" }),
+  paper: convention({ eps_placement: "inside", bias_correction: false, amsgrad: "corrected" }),
+  authors: convention({ eps_placement: "accumulated", first_step: "sgd" }),
+  optax: convention({ residual: "previous", eps_placement: "accumulated", first_step: "one" }),
+  torch: convention({ eps: 1e-8 }),
+  "torch-rmsprop": convention({ eps: 1e-8, bias_correction: false }),
+};
 
 export const isFamily = (method) => typeof method.rule === "object";
 
@@ -89,18 +55,17 @@ export const isAsynchronous = (method) => isFamily(method) && method.rule.delay 
 export const isEntangled = (method) => method.rule.center === "average";
 
 // The convention that is meant by a name; "own" is that of whoever offers the method.
-export const conventionOf = (method, name) =>
-  CONVENTIONS[name === "own" ? method.own : name];
+export const conventionOf = (method, name) => CONVENTIONS[name === "own" ? method.own : name];
 
 // The delay of an asynchronous method; that of the others is what they are, and so is
 // that of the default, whose center needs a delay of 1.
-export function withDelay(method, delay) {
-  if (!isAsynchronous(method) || isEntangled(method)) return method;
-  return { ...method, rule: { ...method.rule, delay } };
-}
+export const withDelay = (method, delay) =>
+  isAsynchronous(method) && !isEntangled(method)
+    ? { ...method, rule: { ...method.rule, delay } }
+    : method;
 
-// The ε that is meant: the given one, or the default of the convention or the method.
-export function epsOf(method, convention, eps) {
-  if (eps !== null) return eps;
-  return (isFamily(method) ? convention.eps : method.eps) ?? 0;
+// What a step needs beside the gradient; ε null is the convention's or the method's.
+export function settingsOf(method, convention, { beta1, beta2, eps, clip = convention.clip }) {
+  const own = (isFamily(method) ? convention.eps : method.eps) ?? 0;
+  return { beta1, beta2, eps: eps ?? own, clip };
 }

@@ -15,11 +15,10 @@ const FINE = { tolerance: 1e-12, steps: 4000, periods: 100, counted: 200 };
 // For a whole plane: enough for the sign.
 export const COARSE = { tolerance: 1e-5, steps: 0, periods: 24, counted: 24 };
 
-// Returns walk(beta2): Σ d and Σ |d| of a period, what each phase divides by, and whether
-// that is for ever. Each walk begins where the one before it ended.
+// What driftOf returns. Each walk begins where the one before it ended.
 export function makeWalk(problem, convention, { beta1, eps }, bound, effort = FINE) {
   const { cycle, period: P } = problem;
-  const inside = convention.eps_placement === "inside";
+  const isInside = convention.eps_placement === "inside";
   const divisors = new Float64Array(P);
   const now = { s: problem.cycle.reduce((sum, g) => sum + g * g, 0) / P, M: 0, net: 0, all: 0 };
 
@@ -31,7 +30,7 @@ export function makeWalk(problem, convention, { beta1, eps }, bound, effort = FI
     let all = 0;
     for (let t = 0; t < P; t++) {
       const g = cycle[t];
-      const D = inside ? Math.sqrt(s + eps) : Math.sqrt(s) + eps;
+      const D = isInside ? Math.sqrt(s + eps) : Math.sqrt(s) + eps;
       let u = g === 0 ? 0 : g / D;
       u = u > bound ? bound : u < -bound ? -bound : u;
       const r = g - D * (M > 1 ? 1 : M < -1 ? -1 : M);
@@ -69,13 +68,13 @@ export function makeWalk(problem, convention, { beta1, eps }, bound, effort = FI
   return function walk(beta2) {
     const isSlow = beta2 ** P > SLOW;
     if ((isSlow && settles(beta2, true)) || settles(beta2, false))
-      return { net: now.net, all: now.all, divisors, isSettled: true };
+      return { net: now.net / now.all, divisors, isSettled: true };
     let [net, all] = [0, 0];
     for (let i = 0; i < effort.counted; i++) {
       period(beta2);
       net += now.net;
       all += now.all;
     }
-    return { net, all, divisors, isSettled: false };
+    return { net: net / all, divisors, isSettled: false };
   };
 }

@@ -1,40 +1,105 @@
-// Elements, scales and ticks: what every picture on the page is made of.
+// Elements, scales and axes: what every picture on the page is made of.
 
-import { number, power, whole } from "./format.js";
+import { number } from "./format.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
-export function set(node, attributes) {
+export function set(node, attributes, ...children) {
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  return node;
-}
-
-function fill(node, attributes, children) {
-  set(node, attributes).append(...children);
+  node.append(...children);
   return node;
 }
 
 export const svg = (name, attributes = {}, ...children) =>
-  fill(document.createElementNS(SVG, name), attributes, children);
+  set(document.createElementNS(SVG, name), attributes, ...children);
 
 export const html = (name, attributes = {}, ...children) =>
-  fill(document.createElement(name), attributes, children);
+  set(document.createElement(name), attributes, ...children);
 
-// A picture in a <figure> with an empty .plot; fit() makes it as wide as its place, and
-// says where its axes are.
+// A picture in a <figure> with an empty .plot. frame() makes it as wide as its place, with
+// nothing in `content` but axes, and returns their scales.
 export function makePlot(host, height, attributes, left = 52) {
   const plot = host.querySelector(".plot");
-  const image = svg("svg", { preserveAspectRatio: "xMinYMin", ...attributes });
+  const content = svg("g");
+  const image = svg("svg", { preserveAspectRatio: "xMinYMin", ...attributes }, content);
   plot.append(image);
-  function fit(more) {
+  function frame(label, xAxis, yAxis) {
     const width = Math.max(plot.clientWidth, 240);
-    set(image, { viewBox: `0 0 ${width} ${height}`, height, ...more });
-    return { left, right: width - 12, top: 22, bottom: height - 40 };
+    set(image, { viewBox: `0 0 ${width} ${height}`, height, "aria-label": label });
+    const box = { left, right: width - 12, top: 22, bottom: height - 40 };
+    const x = scale(xAxis, box.left, box.right);
+    const y = scale(yAxis, box.bottom, box.top);
+    const room = Math.max(2, Math.floor((box.right - box.left) / 62));
+    content.replaceChildren(axes(box, x, y, ticksOf(xAxis, room), ticksOf(yAxis, 4), xAxis.label, yAxis.label));
+    return { box, x, y };
   }
-  return { image, fit };
+  return { image, content, frame };
 }
 
-// From the button's going down until it goes up; `begin` is called once for each.
+// From data to pixels and back; `log` axes take positive values only.
+function scale({ lo, hi, log = false }, from, to) {
+  const f = log ? Math.log10 : (value) => value;
+  const [a, b] = [f(lo), f(hi)];
+  const at = (value) => from + ((f(value) - a) / (b - a)) * (to - from);
+  const back = (pixel) => {
+    const value = a + ((pixel - from) / (to - from)) * (b - a);
+    return log ? 10 ** value : value;
+  };
+  return { at, back, lo, hi, log };
+}
+
+// Pairs of a value and its label: those given, or about `n` round numbers.
+function ticksOf({ lo, hi, log, ticks, least = 0 }, n) {
+  if (ticks !== undefined) return ticks;
+  const values = log ? logTicks(lo, hi, n) : linearTicks(lo, hi, n, least);
+  return values.map((value) => [value, number(value)]);
+}
+
+function linearTicks(lo, hi, n, least) {
+  const raw = Math.max((hi - lo) / n, least);
+  const base = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].find((k) => k * base >= raw) * base;
+  const first = Math.ceil(lo / step - 1e-9);
+  const length = Math.floor(hi / step + 1e-9) - first + 1;
+  return Array.from({ length }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+}
+
+// Powers of ten; 1, 2 and 5 times them where there are few.
+function logTicks(lo, hi, n) {
+  const decades = Math.log10(hi / lo);
+  const every = Math.ceil(decades / n);
+  const found = [];
+  for (let k = every * Math.floor(Math.log10(lo) / every); 10 ** k <= hi; k += every)
+    for (const factor of decades < 2 ? [1, 2, 5] : [1]) found.push(Number(`${factor}e${k}`));
+  return found.filter((value) => value >= lo && value <= hi);
+}
+
+function axes({ left, right, top, bottom }, x, y, xTicks, yTicks, xLabel, yLabel) {
+  const group = svg("g", { class: "axes" });
+  const text = (name, label, at) => svg("text", { class: name, ...at }, label);
+  for (const [value, label] of xTicks) {
+    const at = x.at(value);
+    group.append(
+      svg("line", { class: "grid", x1: at, x2: at, y1: top, y2: bottom }),
+      text("tick", label, { x: at, y: bottom + 16, "text-anchor": "middle" }),
+    );
+  }
+  for (const [value, label] of yTicks) {
+    const at = y.at(value);
+    group.append(
+      svg("line", { class: "grid", x1: left, x2: right, y1: at, y2: at }),
+      text("tick", label, { x: left - 7, y: at + 4, "text-anchor": "end" }),
+    );
+  }
+  group.append(
+    svg("rect", { class: "frame", x: left, y: top, width: right - left, height: bottom - top }),
+    text("axis", xLabel, { x: (left + right) / 2, y: bottom + 34, "text-anchor": "middle" }),
+    text("axis", yLabel, { x: 2, y: 12 }),
+  );
+  return group;
+}
+
+// From the button's going down, when `begin` is called, until it goes up.
 export function onDrag(image, begin, follow) {
   const at = (event) => {
     const { left, top } = image.getBoundingClientRect();
@@ -52,27 +117,6 @@ export function onDrag(image, begin, follow) {
   });
 }
 
-// A row of a table about one method; cells by the label that a narrow page shows.
-export const tableRow = (key, label, cells) =>
-  html(
-    "tr",
-    { "data-method": key },
-    html("th", { scope: "row" }, swatch(key), label),
-    ...Object.entries(cells).map(([name, text]) => html("td", { "data-label": name }, text)),
-  );
-
-// From data to pixels; `log` axes take positive values only.
-export function scale({ lo, hi, log = false }, from, to) {
-  const f = log ? Math.log10 : (x) => x;
-  const [a, b] = [f(lo), f(hi)];
-  const at = (value) => from + ((f(value) - a) / (b - a)) * (to - from);
-  const back = (pixel) => {
-    const y = a + ((pixel - from) / (to - from)) * (b - a);
-    return log ? 10 ** y : y;
-  };
-  return { at, back, lo, hi, log };
-}
-
 // The colour and the dash of a line, beside its name.
 export const swatch = (key) =>
   svg(
@@ -81,68 +125,11 @@ export const swatch = (key) =>
     svg("line", { x1: 0, x2: 28, y1: 2, y2: 2 }),
   );
 
-// Round numbers between lo and hi, about `n` of them.
-export function linearTicks(lo, hi, n) {
-  const raw = (hi - lo) / n;
-  const base = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].find((k) => k * base >= raw) * base;
-  const out = [];
-  for (let k = Math.ceil(lo / step - 1e-9); k * step <= hi + 1e-9 * step; k++)
-    out.push(Number((k * step).toPrecision(12)));
-  return out;
-}
-
-// Powers of ten; 1, 2 and 5 times them where there are few.
-export function logTicks(lo, hi, n) {
-  const [first, last] = [Math.ceil(Math.log10(lo) - 1e-9), Math.floor(Math.log10(hi) + 1e-9)];
-  const decades = last - first + 1;
-  const out = [];
-  if (decades <= 2) {
-    for (let k = first - 1; k <= last; k++)
-      for (const factor of [1, 2, 5]) out.push(Number((factor * 10 ** k).toPrecision(3)));
-    return out.filter((x) => x >= lo * (1 - 1e-9) && x <= hi * (1 + 1e-9));
-  }
-  const every = Math.ceil(decades / n);
-  for (let k = first; k <= last; k += every) out.push(10 ** k);
-  return out;
-}
-
-const plain = (value) =>
-  Number.isInteger(value) && value >= 1e4 && value < 1e7 ? whole(value) : number(value);
-
-// Each value with its label. Where a log axis has only powers of ten, and long ones,
-// all are written as powers.
-export function labelled(values, log) {
-  const exponents = values.map((value) => Math.round(Math.log10(value)));
-  const areLong = values.some((value) => value >= 1e4 || value < 1e-2);
-  const areTens = values.every((value, i) => Math.abs(value / 10 ** exponents[i] - 1) < 1e-9);
-  if (!(log && areLong && areTens)) return values.map((value) => [value, plain(value)]);
-  return values.map((value, i) => [value, value === 1 ? "1" : power(exponents[i])]);
-}
-
-// The frame, grid and labels of a plot with these scales; `ticks` are pairs of a value
-// and its label.
-export function axes({ box, x, y, xTicks, yTicks, xLabel, yLabel }) {
-  const { left, right, top, bottom } = box;
-  const group = svg("g", { class: "axes" });
-  for (const [value, label] of xTicks) {
-    const at = x.at(value);
-    group.append(
-      svg("line", { class: "grid", x1: at, x2: at, y1: top, y2: bottom }),
-      svg("text", { class: "tick", x: at, y: bottom + 16, "text-anchor": "middle" }, label),
-    );
-  }
-  for (const [value, label] of yTicks) {
-    const at = y.at(value);
-    group.append(
-      svg("line", { class: "grid", x1: left, x2: right, y1: at, y2: at }),
-      svg("text", { class: "tick", x: left - 7, y: at + 4, "text-anchor": "end" }, label),
-    );
-  }
-  group.append(
-    svg("rect", { class: "frame", x: left, y: top, width: right - left, height: bottom - top }),
-    svg("text", { class: "axis", x: (left + right) / 2, y: bottom + 34, "text-anchor": "middle" }, xLabel),
-    svg("text", { class: "axis", x: 2, y: 12 }, yLabel),
+// A row of a table about one method; cells by the label that a narrow page shows.
+export const tableRow = (key, label, cells) =>
+  html(
+    "tr",
+    { "data-method": key },
+    html("th", { scope: "row" }, swatch(key), label),
+    ...Object.entries(cells).map(([name, text]) => html("td", { "data-label": name }, text)),
   );
-  return group;
-}
