@@ -210,9 +210,7 @@ def test_a_text_that_repeats_itself_is_learnt(tmp_path):
     assert seen["test_loss"] < 0.2
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"clip_norm": 0.5}, {"accumulate": 2}], ids=str
-)
+@pytest.mark.parametrize("options", [{}, {"clip_norm": 0.5}], ids=str)
 @pytest.mark.parametrize("name", ["acprop", "adamw", "sgd"])
 def test_a_session_resumed_in_the_middle_of_an_epoch_has_the_same_bits(
     task, name, options
@@ -241,14 +239,6 @@ def test_a_run_does_not_go_on_with_another_text(task, tmp_path):
         other.load_state_dict(begin(task()).state_dict())
 
 
-@pytest.mark.parametrize("accumulate", [2, 4])
-def test_pieces_of_a_batch_add_up_to_it(task, accumulate):
-    """With SGD, clipped: the whole gradient is, not each piece's."""
-    whole = begin(task(clip_norm=0.1), "sgd", lr=1.0)
-    parts = begin(task(clip_norm=0.1, accumulate=accumulate), "sgd", lr=1.0)
-    assert steps(whole, 10) == pytest.approx(steps(parts, 10), rel=1e-4)
-
-
 def test_an_epoch_is_as_long_as_it_is_told(task):
     assert begin(task()).steps_per_epoch == 4
     assert begin(task(steps_per_epoch=9)).steps_per_epoch == 9
@@ -259,15 +249,6 @@ def test_the_learning_rate_is_a_multiple_of_the_first(task):
     session.scale_lr(0.1)
     session.scale_lr(0.5)
     assert session.optimizer.param_groups[0]["lr"] == pytest.approx(5e-4)
-
-
-def test_autocast_computes_in_bfloat16_and_keeps_float32_weights(task):
-    session, kinds = begin(task(autocast=True)), []
-    block = session.net.blocks[0]
-    block.widen.register_forward_hook(lambda *a: kinds.append(a[2].dtype))
-    steps(session, 1)
-    assert kinds == [torch.bfloat16]
-    assert {p.dtype for p in session.net.parameters()} == {torch.float32}
 
 
 def test_the_task_says_what_it_is(task, file):
@@ -285,10 +266,8 @@ BAD = {
     "n_validation must be 1 or more, got 0": {"n_validation": 0},
     "layers must be 1 or more, got 0": {"layers": 0},
     "width must be a multiple of heads = 3, got 16": {"heads": 3},
-    "autocast must be True or False, got 1": {"autocast": 1},
     "clip_norm must be finite and above 0, got 0": {"clip_norm": 0},
     "clip_norm must be a number, got '1'": {"clip_norm": "1"},
-    "batch must be a multiple of ranks × accumulate = 3, got 8": {"accumulate": 3},
     "text must be moby-dick or a file's path, got 'mnist'": {"text": "mnist"},
     "text must be a string, got 3": {"text": 3},
     "n_validation must be in [1, 10], the windows of 10 bytes in 101, got 11": {

@@ -43,7 +43,7 @@ def learner(name="sgd", *, lr=1.0, **options):
 def moved(made):
     """What one step does to all parameters, in a row."""
     before = nn.utils.parameters_to_vector(made.net.parameters()).detach()
-    made.descend(made.pieces(X, Y), measure)
+    made.descend(X, Y, measure)
     return before - nn.utils.parameters_to_vector(made.net.parameters()).detach()
 
 
@@ -57,25 +57,6 @@ def test_a_gradient_that_is_too_long_keeps_its_direction():
 def test_a_gradient_that_is_short_enough_is_left_to_the_bit():
     free = moved(learner())
     assert torch.equal(moved(learner(clip_norm=2 * free.norm().item())), free)
-
-
-@pytest.mark.parametrize("clip_norm", [None, 0.5])
-@pytest.mark.parametrize("accumulate", [2, 4])
-def test_the_mean_of_the_pieces_is_what_moves_and_what_is_clipped(
-    accumulate, clip_norm
-):
-    whole = moved(learner(clip_norm=clip_norm))
-    parts = moved(learner(clip_norm=clip_norm, accumulate=accumulate))
-    torch.testing.assert_close(parts, whole, rtol=1e-4, atol=1e-6)
-
-
-def test_the_sums_are_over_all_pieces():
-    whole, parts = learner(), learner(accumulate=4)
-    (loss, n), (same, m) = (
-        made.descend(made.pieces(X, Y), measure) for made in (whole, parts)
-    )
-    assert n == m == 8
-    assert loss.item() == pytest.approx(same.item(), rel=1e-5)
 
 
 def test_an_optimizer_that_differentiates_its_gradients_is_not_clipped():

@@ -242,7 +242,6 @@ BAD = {
     "memory must be 20 or more, what copies and warm_up need, got 19": {"memory": 19},
     "clip_norm must be finite and above 0, got 0": {"clip_norm": 0},
     "second_moment must be True or False, got 1": {"second_moment": 1},
-    "batch must be a multiple of ranks × accumulate = 3, got 8": {"accumulate": 3},
     "steps_per_epoch must be 11 or more, the longest episode of four-rooms, got 10; an "
     "epoch in which none ends has no return": {"episode_limit": 11},
 }

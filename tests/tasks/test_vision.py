@@ -1,4 +1,4 @@
-"""The vision task: pairs of runs that see the same, pieces of a batch, resuming."""
+"""The vision task: pairs of runs that see the same, resuming."""
 
 import copy
 import io
@@ -191,17 +191,6 @@ def test_evaluating_changes_nothing(task):
     assert weights(often) == weights(never)
 
 
-@pytest.mark.parametrize("accumulate", [2, 4])
-def test_pieces_of_a_batch_add_up_to_it(task, accumulate):
-    """With SGD: an adaptive step would hide a gradient that is n times too large."""
-    whole = wide(task(), "sgd", lr=0.1)
-    parts = wide(task(accumulate=accumulate), "sgd", lr=0.1)
-    assert steps(whole, 20) == pytest.approx(steps(parts, 20), rel=ROUNDED)
-    for a, b in zip(whole.net.parameters(), parts.net.parameters(), strict=True):
-        assert a.dtype == torch.float64
-        assert torch.allclose(a, b, rtol=0, atol=ROUNDED)
-
-
 def test_the_metrics_are_those_computed_by_hand(task, monkeypatch):
     """Evaluated 64 at a time: three times, and the 8 that are left."""
     monkeypatch.setattr(vision, "EVALUATION_BATCH", 64)
@@ -273,20 +262,6 @@ def test_a_session_resumed_in_the_middle_of_an_epoch_has_the_same_bits(task, nam
     assert digest(whole.state_dict()) == digest(resumed.state_dict())
 
 
-def test_autocast_computes_in_bfloat16_and_keeps_float32_weights(task):
-    plain, other = (
-        begin(task(n_train=128, **WITH_BATCH_NORM, **option))
-        for option in ({}, {"autocast": True})
-    )
-    kinds = []
-    other.net.stem[0].register_forward_hook(lambda *a: kinds.append(a[2].dtype))
-    (a,), (b,) = steps(plain, 1), steps(other, 1)
-    assert kinds == [torch.bfloat16]
-    assert a != b
-    assert a == pytest.approx(b, rel=0.02)
-    assert {p.dtype for p in other.net.parameters()} == {torch.float32}
-
-
 def test_channels_last_is_a_layout_and_not_another_network(task):
     plain, other = (
         wide(task(n_train=128, **WITH_BATCH_NORM, **option))
@@ -312,13 +287,6 @@ def test_images_are_resized_in_training_and_in_judging(task):
     assert {tuple(x.shape[1:]) for x in inputs} == {(1, 32, 32)}
 
 
-def test_a_compiled_network_learns_what_the_plain_one_does(task):
-    plain, other = wide(task()), wide(task(compile=True))
-    assert isinstance(other.model, torch._dynamo.OptimizedModule)
-    assert steps(plain, 3) == pytest.approx(steps(other, 3), rel=ROUNDED)
-    assert other.net.state_dict().keys() == plain.net.state_dict().keys()
-
-
 def test_the_learning_rate_is_a_multiple_of_the_first(task):
     session = begin(task())
     session.scale_lr(0.1)
@@ -331,7 +299,6 @@ BAD = {
     "size must be 1 or more, got 0": {"size": 0},
     "n_test must be 1 or more, got -1": {"n_test": -1},
     "batch must be at most the 640 training images, got 1000": {"batch": 1000},
-    "batch must be a multiple of ranks × accumulate = 3, got 64": {"accumulate": 3},
 }
 
 
@@ -339,12 +306,6 @@ BAD = {
 def test_settings_that_cannot_be_are_refused(task, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         begin(task(**BAD[message]))
-
-
-def test_what_cannot_be_differentiated_twice_is_not_compiled(task):
-    message = "^compile must be false for an optimizer that differentiates .* got true"
-    with pytest.raises(ValueError, match=message):
-        begin(task(compile=True), "adahessian")
 
 
 def test_an_unknown_setting_is_refused():

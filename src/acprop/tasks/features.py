@@ -60,19 +60,13 @@ class Features(NamedTuple):
 
 def features(name: FeatureName, device: str = "cpu") -> Features:
     """Fetch and load what is needed; the network does not learn."""
-    checks.one_of("features", name, NAMES)
-    if name == "inception":
-        side, prepared, ready = (
-            INCEPTION_SIDE,
-            "bilinear, x / 127.5 - 1",
-            _for_inception,
-        )
-        net, weights = Inception(), "inception"
+    if checks.one_of("features", name, NAMES) == "inception":
+        net, weights, ready = Inception(), "inception", _for_inception
+        side, prepared = INCEPTION_SIDE, "bilinear, x / 127.5 - 1"
     else:
         net = Lite0(4 if name == "lite0_80" else None)
-        weights = "efficientnet-lite0"
-        side, ready = LITE0_SIDE, _for_lite0
-        prepared = "bilinear, (x - 127) / 128"
+        weights, ready = "efficientnet-lite0", _for_lite0
+        side, prepared = LITE0_SIDE, "bilinear, (x - 127) / 128"
     (file,) = describe(weights).files
     path = fetch(weights, progress=False) / file.name
     state = torch.load(path, map_location="cpu", weights_only=True)

@@ -1,6 +1,5 @@
 """What a vision task is fed with: images in memory, or pictures in folders."""
 
-import os
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, Literal
@@ -93,7 +92,7 @@ class MemoryFeed(Feed):
 
 
 class PictureFeed(Feed):
-    """ImageNet: decoded when needed, by as many threads as there are cores."""
+    """ImageNet: decoded when needed."""
 
     def __init__(
         self,
@@ -120,9 +119,5 @@ class PictureFeed(Feed):
         return draw_boxes(n, generator=generator)
 
     def pixels(self, part: Part, rows: Tensor, luck: Any) -> Tensor:
-        return self.folders[part].read(
-            self.rows[part][rows],
-            size=self.shape[1],
-            boxes=luck,
-            n_threads=os.cpu_count() or 1,
-        )
+        rows = self.rows[part][rows]
+        return self.folders[part].read(rows, size=self.shape[1], boxes=luck)

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from PIL import Image
 from torch import Tensor
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from acprop import checks, ranks
 from acprop.checks import UserError
 from acprop.tasks.adversaries import LOSSES, Kind, networks, relativistic_losses
-from acprop.tasks.data.images import Images, load
+from acprop.tasks.data.images import load
 from acprop.tasks.data.sampling import split
 from acprop.tasks.features import FeatureName, features, metric_of, real_gaussian
 from acprop.tasks.frechet import distance, fit
@@ -60,19 +61,13 @@ class GanSettings:
 
     def __post_init__(self) -> None:
         check_types(self)
-        for width in self.widths:
-            checks.positive("width", width)
+        checks.positive("width", self.width)
+        checks.positive("discriminator_width", self.discriminator_width or self.width)
         for name in ("n_validation", "n_samples", "n_test"):
             if (n := getattr(self, name)) is not None:
                 checks.whole(name, n, least=2)  # a covariance needs two
         if self.average is not None:
             checks.decay("average", self.average)
-
-    @property
-    def widths(self) -> tuple[float, float]:
-        """Of generator and discriminator."""
-        other = self.discriminator_width
-        return self.width, self.width if other is None else other
 
 
 class GanTask:
@@ -81,7 +76,18 @@ class GanTask:
     def __init__(self, settings: GanSettings, *, device: str = "cpu") -> None:
         self.settings, self.device = settings, device
         self.name = f"gan/{settings.dataset}-{settings.kind}"
-        self.images = _images(settings)
+        images = load(settings.dataset)
+        if images.train_x.shape[1:] != (3, 32, 32):
+            raise UserError(
+                "dataset must have images of (3, 32, 32) bytes, got "
+                f"{settings.dataset} with {tuple(images.train_x.shape[1:])}"
+            )
+        self.images = split(
+            images,
+            n_train=settings.n_train,
+            n_validation=settings.n_validation,
+            n_test=settings.n_test,
+        )
         self.features = features(settings.features, device)
         self.real = {
             "val": real_gaussian(self.features, self.images.val_x),
@@ -95,27 +101,20 @@ class GanTask:
         return GanSession(self, seed, optimizer)
 
 
-def _images(settings: GanSettings) -> Images:
-    images = load(settings.dataset)
-    if images.train_x.shape[1:] != (3, 32, 32):
-        shape = tuple(images.train_x.shape[1:])
-        raise UserError(
-            f"dataset must have images of (3, 32, 32) bytes, got {settings.dataset} "
-            f"with {shape}"
-        )
-    return split(
-        images,
-        n_train=settings.n_train,
-        n_validation=settings.n_validation,
-        n_test=settings.n_test,
-    )
-
-
 class GanSession:
     """One run."""
 
     def __init__(self, task: GanTask, seed: int, optimizer: OptimizerFactory) -> None:
-        _check(optimizer)
+        if ranks.world() > 1:
+            raise UserError(
+                f"ranks must be 1 for a gan task, got {ranks.world()}; run it without "
+                "torchrun"
+            )
+        if optimizer.needs_graph:
+            raise UserError(
+                "optimizer must not differentiate its gradients in a gan task, got one "
+                "that does; choose another than adahessian"
+            )
         self.task, self.settings, self.seed = task, task.settings, seed
         self.images, self.device = task.images, task.device
         s = self.settings
@@ -124,7 +123,7 @@ class GanSession:
             s.kind,
             latent=s.latent,
             n_classes=self.images.n_classes,
-            widths=s.widths,
+            widths=(s.width, s.discriminator_width or s.width),
             seed=seed,
         )
         self.generator, self.discriminator = (
@@ -141,7 +140,6 @@ class GanSession:
         torch.manual_seed(derive_seed(seed, "global"))  # pyright: ignore
 
     def scale_lr(self, factor: float) -> None:
-        """Set the learning rates to `factor` times what they began with."""
         self.generator.scale_lr(factor)
         self.discriminator.scale_lr(factor)
 
@@ -210,25 +208,22 @@ class GanSession:
     def evaluate(self) -> Metrics:
         """What the epoch came to; the test images are for curves, not for choosing."""
         (of_g, n_g, of_d, n_d), self.sums = self.sums, torch.zeros_like(self.sums)
-        out = {
+        made = fit(self.task.features(self.samples(self.settings.n_samples)))
+        name, real = metric_of(self.settings.features), self.task.real
+        return {
             "train_generator_loss": float(of_g / n_g),
             "train_discriminator_loss": float(of_d / n_d),
             "samples": float(n_d) * self.settings.batch,
+            **{f"{part}_{name}": distance(real[part], made) for part in real},
         }
-        return {**out, **self.distances()}
-
-    def distances(self) -> Metrics:
-        """How far the samples of now are from real images."""
-        made = fit(self.task.features(self.samples(self.settings.n_samples)))
-        name = metric_of(self.settings.features)
-        real = self.task.real
-        return {f"{part}_{name}": distance(real[part], made) for part in real}
 
     def artifacts(self) -> dict[str, bytes]:
         """The same samples at every evaluation, as a picture."""
         grid = self.samples(GRID * GRID).view(GRID, GRID, 3, 32, 32)
         pixels = grid.permute(0, 3, 1, 4, 2).reshape(GRID * 32, GRID * 32, 3)
-        return {f"samples-{self.n_steps:06d}.png": _png(pixels)}
+        picture = io.BytesIO()
+        Image.fromarray(pixels.numpy()).save(picture, "png")
+        return {f"samples-{self.n_steps:06d}.png": picture.getvalue()}
 
     def state_dict(self) -> dict[str, Any]:
         """Everything; images and latents follow from the seed and the step."""
@@ -242,7 +237,6 @@ class GanSession:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
         self.generator.load_state_dict(state["generator"])
         self.discriminator.load_state_dict(state["discriminator"])
         if self.average is not None:
@@ -252,29 +246,8 @@ class GanSession:
         torch.set_rng_state(state["rng"])
 
 
-def _check(optimizer: OptimizerFactory) -> None:
-    if ranks.world() > 1:
-        raise UserError(
-            f"ranks must be 1 for a gan task, got {ranks.world()}; run it without "
-            "torchrun"
-        )
-    if optimizer.needs_graph:
-        raise UserError(
-            "optimizer must not differentiate its gradients in a gan task, got one "
-            "that does; choose another than adahessian"
-        )
-
-
 def _descend(player: Trained, loss: Tensor) -> float:
     player.optimizer.zero_grad(set_to_none=True)
     loss.backward()  # pyright: ignore
     player.optimizer.step()
     return float(loss.detach())
-
-
-def _png(pixels: Tensor) -> bytes:
-    from PIL import Image
-
-    out = io.BytesIO()
-    Image.fromarray(pixels.numpy()).save(out, "png")
-    return out.getvalue()

@@ -125,9 +125,8 @@ class LanguageSession(NetworkSession[LanguageSettings]):
         self.checksums = {"text": self.text.sha256}
 
     def train_step(self) -> Metrics:
-        """One step of the optimizer on one global batch."""
         mine = self.sequences(self.n_steps)[self.share]
-        sums = self.descend(self.pieces(*self._pair(mine)), _measure)
+        sums = self.descend(*self._pair(mine), _measure)
         self.sums += sums
         return {"loss": float(sums[0] / sums[1])}
 
@@ -144,7 +143,6 @@ class LanguageSession(NetworkSession[LanguageSettings]):
         return sequences[:, :-1], sequences[:, 1:]
 
     def metrics(self, sums: Tensor) -> Metrics:
-        """Losses, and bits per byte."""
         out = {
             "train_loss": float(sums[0] / sums[1]),
             "samples": float(sums[1]) / self.settings.context,

@@ -38,11 +38,9 @@ class Replay:
 
     @property
     def size(self) -> int:
-        """How many moves are held."""
         return min(self.n_added, self.capacity)
 
     def add(self, before: Tensor, action: Tensor, moved: Moved) -> None:
-        """One move of each copy."""
         after = (moved.reward, moved.is_final, moved.seen)
         news = (before, action, *map(torch.as_tensor, after))
         at = (self.n_added + torch.arange(len(action))) % self.capacity
@@ -57,12 +55,10 @@ class Replay:
         return Moves(*(column[at] for column in self.rows))
 
     def state_dict(self) -> dict[str, Any]:
-        """The rows that are held."""
         held = {k: v[: self.size].clone() for k, v in self.rows._asdict().items()}
         return {**held, "n_added": self.n_added}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
         self.n_added = state["n_added"]
         for name, column in self.rows._asdict().items():
             column[: self.size] = state[name]

@@ -156,7 +156,7 @@ class RLSession(NetworkSession[RLSettings]):
         if self.n_steps % s.target_every == 0:
             self.target_net.load_state_dict(self.net.state_dict())
         x, y = self._lesson(derive_seed(self.seed, "replay", self.n_steps))
-        sums = self.descend(self.pieces(x, y), _measure)
+        sums = self.descend(x, y, _measure)
         loss = float(sums[0] / sums[1])
         self.sums[:2] += torch.tensor([loss, 1.0])
         return {"loss": loss}
@@ -194,7 +194,6 @@ class RLSession(NetworkSession[RLSettings]):
         return moves.before.to(self.device), y.to(self.device)
 
     def metrics(self, sums: Tensor) -> Metrics:
-        """Returns while learning, and of greedy episodes."""
         loss, n, gained, n_episodes, n_moves = map(float, sums)
         self.totals += sums[2:4]
         return {
@@ -230,7 +229,6 @@ class RLSession(NetworkSession[RLSettings]):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
         super().load_state_dict(state)
         self.target_net.load_state_dict(state["target_net"])
         self.replay.load_state_dict(state["replay"])

@@ -3,10 +3,10 @@
 A beam keeps the `beam` best sentences that have not ended. At every step each may end
 or grow; those that end compete by
 
-    score = log p(sentence) / length^length_penalty           its end counts
+    score = log p(sentence) / length           its end counts
 
 and a source is done when no open sentence could still win: log p only falls, so the
-best that an open one can reach is log p / limit^length_penalty. A sentence that is
+best that an open one can reach is log p / limit. A sentence that is
 `limit` symbols long must end. With a beam as wide as there are sentences the best one
 is found, which a test compares with trying them all.
 """
@@ -30,14 +30,10 @@ class Found(NamedTuple):
 
 
 @torch.no_grad()
-def translate(
-    net: Transformer, source: Tensor, *, beam: int = 1, length_penalty: float = 1.0
-) -> list[Found]:
+def translate(net: Transformer, source: Tensor, *, beam: int = 1) -> list[Found]:
     """The best translation of each row of [rows, time]. beam: 1 is greedy."""
     cache = net.encode(source)
-    if beam == 1:
-        return _greedy(net, cache, length_penalty)
-    return _Beam(net, cache, beam, length_penalty).go()
+    return _greedy(net, cache) if beam == 1 else _Beam(net, cache, beam).go()
 
 
 def limits(mask: Tensor) -> Tensor:
@@ -52,7 +48,7 @@ def _log_probabilities(net: Transformer, last: Tensor, cache: Cache) -> Tensor:
     return log_softmax(logits, 1)
 
 
-def _greedy(net: Transformer, cache: Cache, length_penalty: float) -> list[Found]:
+def _greedy(net: Transformer, cache: Cache) -> list[Found]:
     most = limits(cache.mask)
     rows = torch.arange(len(most), device=most.device)  # those that have not ended
     last = torch.full_like(rows, BEGIN)
@@ -71,7 +67,7 @@ def _greedy(net: Transformer, cache: Cache, length_penalty: float) -> list[Found
             rows, last = rows[is_open], last[is_open]
             cache.choose(is_open.nonzero()[:, 0])
     return [
-        Found(symbols[:-1], float(p) / len(symbols) ** length_penalty)
+        Found(symbols[:-1], float(p) / len(symbols))
         for symbols, p in zip(written, total, strict=True)
     ]
 
@@ -79,10 +75,8 @@ def _greedy(net: Transformer, cache: Cache, length_penalty: float) -> list[Found
 class _Beam:
     """Rows of the network are the open sentences of the sources not done yet."""
 
-    def __init__(
-        self, net: Transformer, cache: Cache, beam: int, length_penalty: float
-    ) -> None:
-        self.net, self.cache, self.length_penalty = net, cache, length_penalty
+    def __init__(self, net: Transformer, cache: Cache, beam: int) -> None:
+        self.net, self.cache = net, cache
         self.limits = limits(cache.mask)
         n, device = len(self.limits), self.limits.device
         self.sources = torch.arange(n, device=device)  # not done yet
@@ -108,7 +102,7 @@ class _Beam:
 
     def _end(self, total: Tensor, time: int) -> None:
         """Sentences that end here: is one the best so far?"""
-        scores = (total / time**self.length_penalty).max(1)
+        scores = (total / time).max(1)
         chosen = zip(scores.values, scores.indices, strict=True)
         for i, (score, beam) in enumerate(chosen):
             source = int(self.sources[i])
@@ -129,7 +123,7 @@ class _Beam:
 
     def _drop_done(self, time: int) -> None:
         limits = self.limits[self.sources]
-        hope = self.total[:, 0] / limits**self.length_penalty
+        hope = self.total[:, 0] / limits
         best = [self.best[int(source)].score for source in self.sources]
         is_open = (hope > torch.tensor(best, device=hope.device)) & (limits > time)
         if is_open.all():

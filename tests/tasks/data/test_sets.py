@@ -77,7 +77,7 @@ def test_the_hashes_of_pairs_are_recorded_not_known():
     """Debian's versions move."""
     for name in corpus_names():
         data = describe(name)
-        assert "en" in data.bitext.languages
+        assert "en" in data.languages
         assert {(file.sha256, file.n_bytes) for file in data.files} == {(None, None)}
 
 

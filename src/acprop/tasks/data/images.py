@@ -16,7 +16,7 @@ from torch import Tensor
 
 from acprop.checks import UserError
 from acprop.tasks.data import store
-from acprop.tasks.data.sets import DataError, Dataset, describe
+from acprop.tasks.data.sets import Dataset, describe
 
 Pair = tuple[Tensor, Tensor]
 
@@ -73,53 +73,31 @@ def moments(x: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
     for channel in x.unbind(1):
         share = torch.bincount(channel.reshape(-1), minlength=256).double()
         share /= share.sum()
-        mean = (share * values).sum()
-        means.append(mean.item())
-        stds.append((share * (values - mean) ** 2).sum().sqrt().item())
+        means.append(float((share * values).sum()))
+        stds.append(float((share * (values - means[-1]) ** 2).sum().sqrt()))
     return tuple(means), tuple(stds)
 
 
 def _read(data: Dataset, folder: Path) -> tuple[Pair, Pair]:
     paths = [folder / file.name for file in data.files]
     if data.form == "idx":
-        images, labels, test_images, test_labels = (_idx(path) for path in paths)
-        return (
-            (images.unsqueeze(1), labels.long()),
-            (test_images.unsqueeze(1), test_labels.long()),
-        )
+        x, y, test_x, test_y = map(_idx, paths)
+        return (x.unsqueeze(1), y.long()), (test_x.unsqueeze(1), test_y.long())
     n_labels = 1 if data.form == "cifar10" else 2
     return _records(paths[:-1], n_labels), _records(paths[-1:], n_labels)
 
 
 def _idx(path: Path) -> Tensor:
     """The header is 0, 0, 8 (bytes), the number of axes, and the length of each."""
-    with path.open("rb") as stream:
-        magic = stream.read(4)
-        if len(magic) < 4 or magic[:3] != b"\0\0\x08":
-            raise DataError(
-                f"{path} must be an idx file of bytes, got {magic.hex()!r} at its start"
-            )
-        shape = np.fromfile(stream, ">u4", count=magic[3]).astype(int)
-        values = np.fromfile(stream, np.uint8)
-    if values.size != shape.prod():
-        raise DataError(f"{path} must hold {shape.prod()} bytes, got {values.size}")
-    return torch.from_numpy(values.reshape(shape))  # pyright: ignore
+    content = np.fromfile(path, np.uint8)
+    begin = 4 + 4 * int(content[3])
+    shape = content[4:begin].view(">u4").astype(int)
+    return torch.from_numpy(content[begin:].reshape(shape))  # pyright: ignore
 
 
 def _records(paths: Sequence[Path], n_labels: int) -> Pair:
     """Labels (the last of each record: the fine one) and images of some batches."""
-    length = n_labels + 3072
-    sizes = [path.stat().st_size // length for path in paths]
-    x = np.empty((sum(sizes), 3072), np.uint8)
-    y = np.empty(sum(sizes), np.int64)
-    begin = 0
-    for path, n in zip(paths, sizes, strict=True):
-        # mapped, not read: the copy below is then the only one
-        records = np.memmap(path, np.uint8, "r")
-        if records.size != n * length:
-            raise DataError(f"{path} must be records of {length} bytes, got a rest")
-        records = records.reshape(n, length)
-        y[begin : begin + n] = records[:, n_labels - 1]
-        x[begin : begin + n] = records[:, n_labels:]
-        begin += n
-    return torch.from_numpy(x).view(-1, 3, 32, 32), torch.from_numpy(y)  # pyright: ignore
+    content = np.concatenate([np.fromfile(path, np.uint8) for path in paths])
+    records = torch.from_numpy(content).view(-1, n_labels + 3072)  # pyright: ignore
+    x, y = records[:, n_labels:].contiguous(), records[:, n_labels - 1]
+    return x.view(-1, 3, 32, 32), y.long()

@@ -7,6 +7,7 @@ in the logarithm, ten tries until it fits, and the middle if none does.
 """
 
 import math
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -52,38 +53,25 @@ class ImageFolder:
         counts = torch.tensor([len(some) for _, some in found])
         self.labels = torch.arange(len(found)).repeat_interleave(counts)
 
-    def __len__(self) -> int:
-        return len(self.files)
-
     def read(
-        self,
-        rows: Tensor,
-        *,
-        size: int = 224,
-        boxes: Boxes | None = None,
-        n_threads: int = 1,
+        self, rows: Tensor, *, size: int = 224, boxes: Boxes | None = None
     ) -> Tensor:
         """uint8 [B, 3, size, size]: random boxes if given, else the middle.
 
-        Threads help: Pillow decodes outside the interpreter's lock.
+        By as many threads as there are cores: Pillow decodes outside the interpreter's
+        lock.
         """
-        out = torch.empty(len(rows), 3, size, size, dtype=torch.uint8)
 
-        def one(i: int) -> None:
+        def one(i: int) -> Tensor:
             with Image.open(self.folder / self.files[int(rows[i])]) as opened:
                 picture = opened.convert("RGB")
             tries = None if boxes is None else boxes.numbers[i].tolist()  # pyright: ignore
             pixels = np.array(_scaled(picture, size, tries))  # pyright: ignore
-            x = torch.from_numpy(pixels).permute(2, 0, 1)  # pyright: ignore
-            out[i] = x.flip(-1) if boxes is not None and boxes.flip[i] else x
+            x = torch.from_numpy(pixels).permute(2, 0, 1).contiguous()  # pyright: ignore
+            return x.flip(-1) if boxes is not None and boxes.flip[i] else x
 
-        if n_threads == 1:
-            for i in range(len(rows)):
-                one(i)
-        else:
-            with ThreadPoolExecutor(n_threads) as pool:
-                list(pool.map(one, range(len(rows))))
-        return out
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return torch.stack(list(pool.map(one, range(len(rows)))))
 
 
 def _scaled(

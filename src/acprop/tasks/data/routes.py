@@ -1,8 +1,8 @@
-"""The ways a set can come: its address, a package, a folder.
+"""The ways a set can come, its address, a package, a folder, and how it is read then.
 
-Each gives the files of the set as (name, bytes), unchecked, and raises what its tools
-raise; ``fetching`` checks, and collects the reasons. ``about`` is what source.json will
-say.
+A route puts archives into a folder, or is the user's own; ``read_folder`` finds the
+files of the set in it. What comes is unchecked, and errors are those of the tools:
+``fetching`` checks, and collects the reasons.
 """
 
 import os
@@ -16,7 +16,9 @@ from typing import Any
 
 from acprop.progress import Bar
 from acprop.tasks.data.archives import Named, read_plain, sha256_of, unpack
-from acprop.tasks.data.sets import Archive, DataError, Dataset, Package
+from acprop.tasks.data.bitext.harvest import harvest
+from acprop.tasks.data.bitext.talks import prepare
+from acprop.tasks.data.sets import Archive, DataError, Dataset
 
 CONNECT_SECONDS = 5  # a closed network is often one that does not answer
 READ_SECONDS = 30
@@ -53,9 +55,7 @@ class _DownloadProgress:
         """The bar stays for what follows."""
 
 
-def from_address(
-    address: str, data: Dataset, work: Path, bar: Bar, about: dict[str, Any]
-) -> Iterator[Named]:
+def from_address(address: str, data: Dataset, bar: Bar, work: Path) -> Path:
     """Download with pooch, one archive after another."""
     import pooch  # pyright: ignore[reportMissingTypeStubs]
 
@@ -73,30 +73,13 @@ def from_address(
             "progressbar": _DownloadProgress(bar, f"{data.name}: {archive.file}"),
         }
         get: Any = pooch.HTTPDownloader(**how)
-        path = Path(keeper.fetch(archive.file, downloader=get))
-        yield from _unpacked(path, archive, data, about)
-        path.unlink()
+        keeper.fetch(archive.file, downloader=get)
+    return work
 
 
-def from_package(
-    package: Package, data: Dataset, work: Path, bar: Bar, _: dict[str, Any]
-) -> Iterator[Named]:
-    """Download a package without installing it, and take it apart."""
-    bar.show(f"{data.name}: {package.manager} {package.name}")
-    download(package.manager, [package.name], work)
-    path = work / package.archive.file
-    if not path.is_file():
-        names = sorted(p.name for p in work.iterdir())
-        raise DataError(f"{path.name} must be downloaded, got {names}")
-    bar.show(f"{data.name}: unpacking {path.name}")
-    yield from unpack(path, package.archive, data)
-
-
-def download(manager: str, packages: Sequence[str], work: Path) -> None:
-    """Packages of one manager in one call; its last words are the reason if it fails.
-
-    Nothing is installed.
-    """
+def from_packages(manager: str, packages: Sequence[str], bar: Bar, work: Path) -> Path:
+    """Packages of one manager in one call; nothing is installed."""
+    bar.show(f"{manager}: {packages[0]}" + ", …" * (len(packages) > 1))
     command = COMMANDS[manager]
     done = subprocess.run(
         [need(command[0], manager), *command[1:], *packages],
@@ -115,6 +98,7 @@ def download(manager: str, packages: Sequence[str], work: Path) -> None:
         errors = [line for line in lines if line.lower().startswith(_ERRORS)]
         why = "; ".join((errors or lines)[:3])[:300] or "no reason was given"
         raise DataError(f"{words} ended with {done.returncode}: {why}")
+    return work
 
 
 def need(tool: str, name: str | None = None) -> str:
@@ -125,39 +109,59 @@ def need(tool: str, name: str | None = None) -> str:
     return path
 
 
-def from_folder(
-    folder: Path, data: Dataset, _: Path, bar: Bar, about: dict[str, Any]
-) -> Iterator[Named]:
-    """The user's copy: the files, plain or gzipped, or an archive of them."""
-    bar.show(f"{data.name}: {folder}")
+def read_folder(folder: Path, data: Dataset, about: dict[str, Any]) -> Iterator[Named]:
+    """The files of the set, from what is in this folder.
+
+    about: what source.json will say; of pairs of sentences every file that they come
+    from is added, with its sha256.
+    """
     if not folder.is_dir():
         raise DataError(f"it must be a folder, got {str(folder)!r}")
+    if data.packages:
+        need("dpkg-deb")
+        debs = {name: _newest(folder, data, name) for name in data.packages}
+        for name, path in debs.items():
+            # name_version_architecture.deb, where %3a stands for a colon
+            version = path.name.split("_")[1].replace("%3a", ":")
+            _note(about, path, package=name, version=version)
+        yield from harvest([*debs.values()], data.languages)
+    elif data.form == "pairs":
+        yield from prepare(dict(_members(folder, data, about)), data)
+    else:
+        yield from _members(folder, data, about)
+
+
+def _newest(folder: Path, data: Dataset, package: str) -> Path:
+    name = f"{package}_*.deb"
+    found = [p for at in (folder / data.name, folder) for p in sorted(at.glob(name))]
+    if not found:
+        raise DataError(f"{name} must be there, got nothing")
+    return found[-1]
+
+
+def _note(about: dict[str, Any], path: Path, **more: str) -> None:
+    found = {"file": path.name, **more, "sha256": sha256_of(path)}
+    about.setdefault("archives", []).append(found)
+
+
+def _members(folder: Path, data: Dataset, about: dict[str, Any]) -> Iterator[Named]:
+    """The files, plain or gzipped, or an archive of them."""
+    note = data.form == "pairs"
     for place in (folder / name for name in (data.name, *data.layouts, ".")):
         paths = [_plain_or_gz(place / name) for name in data.members]
         if all(path.is_file() for path in paths):
             for name, path in zip(data.members, paths, strict=True):
-                note_archive(about, data, path)
+                if note:
+                    _note(about, path)
                 yield name, read_plain(path, data.size_of(name))
             return
         for archive in _whole(data):
             if (path := place / archive.file).is_file():
-                yield from _unpacked(path, archive, data, about)
+                if note:
+                    _note(about, path)
+                yield from unpack(path, archive, data)
                 return
     raise DataError(f"it holds neither {' nor '.join(by_hand(data))}")
-
-
-def note_archive(about: dict[str, Any], data: Dataset, path: Path, **more: str) -> None:
-    """Write down a file that pairs of sentences come from, with its sha256."""
-    if data.bitext is not None:
-        found = {"file": path.name, **more, "sha256": sha256_of(path)}
-        about.setdefault("archives", []).append(found)
-
-
-def _unpacked(
-    path: Path, archive: Archive, data: Dataset, about: dict[str, Any]
-) -> Iterator[Named]:
-    note_archive(about, data, path)
-    yield from unpack(path, archive, data)
 
 
 def _plain_or_gz(path: Path) -> Path:
@@ -172,6 +176,8 @@ def _whole(data: Dataset) -> list[Archive]:
 
 def by_hand(data: Dataset) -> list[str]:
     """What a folder must contain one of, in words."""
+    if many := data.packages:
+        return [f"its {len(many)} packages ({many[0]}_*.deb, …)"]
     packed = " (or .gz)" if data.form == "idx" else ""
     files = ", ".join(data.members) + packed
     return [files, *(archive.file for archive in _whole(data))]

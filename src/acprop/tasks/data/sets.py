@@ -62,31 +62,6 @@ class Package:
     archive: Archive
 
 
-@dataclass(frozen=True, slots=True)
-class Bitext:
-    """Where pairs of sentences come from: Debian packages, or an official corpus.
-
-    languages   the one that is read, the one that is written
-    train, val, test   files of an official corpus; {} stands for the language. No val:
-        every 23rd pair of train, as fairseq does it for IWSLT14
-    lower       in lower case, as fairseq prepares IWSLT14
-    """
-
-    languages: tuple[str, str]
-    packages: tuple[str, ...] = ()
-    train: tuple[str, ...] = ()
-    val: tuple[str, ...] = ()
-    test: tuple[str, ...] = ()
-    lower: bool = False
-
-    @property
-    def members(self) -> tuple[str, ...]:
-        """The files of an official corpus, as they are called in its archive."""
-        files = (*self.train, *self.val, *self.test)
-        named = (file.format(name) for file in files for name in self.languages)
-        return tuple(dict.fromkeys(named))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
     """One set.
@@ -95,6 +70,12 @@ class Dataset:
     layouts: where in a user's folder the files are looked for, besides the set's name
     and the folder itself.
     on_request: only to be had as files of one's own; doctor does not miss it.
+
+    Of pairs of sentences:
+    languages: the one that is read, the one that is written.
+    packages: of Debian, from whose catalogs the pairs are harvested; or
+    train, val, test: files of an official corpus, {} stands for the language. No val:
+    every 23rd pair of train. lower: in lower case. So fairseq prepares IWSLT14.
     """
 
     name: str
@@ -108,24 +89,26 @@ class Dataset:
     layouts: tuple[str, ...] = ()
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
-    bitext: Bitext | None = None
     on_request: bool = False
+    languages: tuple[str, str] = ("", "")
+    packages: tuple[str, ...] = ()
+    train: tuple[str, ...] = ()
+    val: tuple[str, ...] = ()
+    test: tuple[str, ...] = ()
+    lower: bool = False
 
     @property
     def n_bytes(self) -> int:
         return sum(file.n_bytes or 0 for file in self.files)
 
     @property
-    def packages(self) -> tuple[str, ...]:
-        """Those that pairs are harvested from; none for any other set."""
-        return self.bitext.packages if self.bitext is not None else ()
-
-    @property
     def members(self) -> tuple[str, ...]:
         """What an archive or a folder holds: the files, or what they are made of."""
-        if self.bitext is not None:
-            return self.bitext.members
-        return tuple(file.name for file in self.files)
+        if self.form != "pairs":
+            return tuple(file.name for file in self.files)
+        talks = (*self.train, *self.val, *self.test)
+        named = (file.format(name) for file in talks for name in self.languages)
+        return tuple(dict.fromkeys(named))
 
     def size_of(self, name: str) -> int | None:
         """The bytes of a file, where they are known beforehand."""

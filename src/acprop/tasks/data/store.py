@@ -76,7 +76,7 @@ def find_problems(
     except (DataError, ValueError) as error:
         return [str(error)]
     remedy = f"; run acprop data fetch {name}"
-    if data.bitext is not None and source.get("recipe") != RECIPE:
+    if data.form == "pairs" and source.get("recipe") != RECIPE:
         return [
             f"{folder} must be made by this version of acprop, got an older one's"
             + remedy
@@ -185,7 +185,7 @@ def install(
     if missing:
         raise DataError(f"{', '.join(missing)} must be there, got nothing")
     facts: dict[str, Any] = {"sha256": {name: sha256[name] for name in wanted}}
-    if data.bitext is not None:
+    if data.form == "pairs":
         facts |= {"n_bytes": n_bytes, "recipe": RECIPE}
     return publish(data, new, {**about, **facts}, cache)
 

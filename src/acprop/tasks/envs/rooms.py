@@ -103,6 +103,5 @@ class Rooms:
         return {"cell": cell.clone(), "age": age.clone(), "n_moves": self.n_moves}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
         self.seen, self.age = state["cell"].numpy().copy(), state["age"].numpy().copy()
         self.n_moves = state["n_moves"]

@@ -48,7 +48,6 @@ class DenseNet121(nn.Module):
         initialise(self, classifier=self.classifier)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits, one row per image."""
         features = self.features(self.stem(images))
         return self.classifier(features.mean((2, 3)))
 

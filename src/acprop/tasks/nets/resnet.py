@@ -51,7 +51,6 @@ class ResNet(nn.Module):
         initialise(self, classifier=self.classifier)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits, one row per image."""
         features = self.features(self.stem(images))
         return self.classifier(features.mean((2, 3)))
 

@@ -40,5 +40,4 @@ class VGG11(nn.Module):
         initialise(self, classifier=self.classifier)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits, one row per image."""
         return self.classifier(adaptive_avg_pool2d(self.features(images), 1).flatten(1))

@@ -42,7 +42,6 @@ class WideResNet(nn.Module):
         initialise(self, classifier=self.classifier)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits, one row per image."""
         return self.classifier(self.features(images).mean((2, 3)))
 
 

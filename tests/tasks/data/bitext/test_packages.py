@@ -98,7 +98,7 @@ def test_a_package_that_a_folder_has_not_is_named(debs, cache):
 
 @pytest.mark.usefixtures("no_tools")
 def test_without_the_tools_the_reason_is_said():
-    assert "dpkg-deb is not installed" in refusal()
+    assert "apt is not installed" in refusal()
 
 
 def test_a_broken_package_is_named_and_nothing_is_left(debs, cache):

@@ -10,14 +10,13 @@ import csv
 import html
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Any
 
 from acprop.tasks.data.archives import Named
 from acprop.tasks.data.bitext.catalogs import Pair
 from acprop.tasks.data.bitext.parts import written
-from acprop.tasks.data.sets import Bitext, DataError
+from acprop.tasks.data.sets import DataError, Dataset
 
 # Lines about the talk. Title and description are translated too: their text is kept, as
 # fairseq does.
@@ -32,27 +31,24 @@ LONGEST, RATIO = 175, 1.5  # fairseq's limits for training pairs, in tokens
 TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
-def prepare(
-    read: Callable[..., Iterable[Named]], bitext: Bitext, *how: Any
-) -> Iterator[Named]:
-    """The cache's files from those that ``read(*how)`` gives, of the archive."""
-    held = dict(read(*how))
-    missing = [name for name in bitext.members if name not in held]
+def prepare(held: dict[str, bytes], data: Dataset) -> Iterator[Named]:
+    """The cache's files from those of the archive."""
+    missing = [name for name in data.members if name not in held]
     if missing:
         raise DataError(f"{', '.join(missing)} must be there, got nothing")
     train, val, test = (
-        [p for name in names for p in _pairs(name, held, bitext)]
-        for names in (bitext.train, bitext.val, bitext.test)
+        [p for name in names for p in _pairs(name, held, data)]
+        for names in (data.train, data.val, data.test)
     )
-    if bitext.lower:
+    if data.lower:
         train = [pair for pair in train if _is_fit(pair)]
-    if not bitext.val:
+    if not data.val:
         val = train[EVERY - 1 :: EVERY]
         train = [pair for i, pair in enumerate(train, 1) if i % EVERY]
     for part, pairs in {"train": train, "val": val, "test": test}.items():
         if not pairs:
             raise DataError(f"{part} must hold pairs of sentences, got none")
-        if bitext.lower:
+        if data.lower:
             pairs = [(source.lower(), target.lower()) for source, target in pairs]
         yield f"{part}.tsv", written(pairs)
 
@@ -63,12 +59,12 @@ def _is_fit(pair: Pair) -> bool:
     return max(a, b) <= LONGEST and max(a, b) <= RATIO * min(a, b)
 
 
-def _pairs(name: str, held: dict[str, bytes], bitext: Bitext) -> Iterator[Pair]:
+def _pairs(name: str, held: dict[str, bytes], data: Dataset) -> Iterator[Pair]:
     """Pairs of one file or one pair of files; those with an empty side are left out."""
     if name.endswith(".tsv"):
-        sides = _columns(name, held[name], bitext.languages)
+        sides = _columns(name, held[name], data.languages)
     else:
-        names = [name.format(language) for language in bitext.languages]
+        names = [name.format(language) for language in data.languages]
         lines = [_sentences(each, held[each]) for each in names]
         if len(lines[0]) != len(lines[1]):
             raise DataError(
