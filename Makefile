@@ -37,13 +37,13 @@ lock:  ## pin every package again, after a change in pyproject.toml; LOCK=--upgr
 	build/lock/bin/pip $(LOCKED) -r requirements/build.txt
 	build/lock/bin/python scripts/lock.py $(LOCK)
 
-check: setup  ## format, lint, types, imports, golden vectors
+check: setup  ## format, lint, types, imports, golden vectors, tables
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/write_golden.py --check
-	$(BIN)/python scripts/default_table.py --check
+	$(BIN)/python scripts/tables.py --check
 
 browser:  ## Debian's Chromium and its driver, in which the tests open the explorer
 	@$(PYTHON) scripts/browser.py || { $(SUDO) apt-get update -q && \
@@ -97,7 +97,7 @@ reproduce: setup  ## every claim, every toy figure, every study at smoke scale, 
 
 ablation: setup  ## measure the guard again (results/guard)
 	$(BIN)/python scripts/guard_ablation.py
-	$(BIN)/python scripts/default_table.py
+	$(BIN)/python scripts/tables.py
 
 .PHONY: help setup lock check browser test test-all test-cluster test-oldest test-trainers coverage sanitize perf reproduce ablation
 .DEFAULT_GOAL := help

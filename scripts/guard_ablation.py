@@ -2,7 +2,7 @@
 
     python scripts/guard_ablation.py
 
-About three minutes on one core. `scripts/default_table.py` makes a table of it.
+About three minutes on one core. `scripts/tables.py` makes a table of it.
 """
 
 import json

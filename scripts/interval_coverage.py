@@ -1,7 +1,6 @@
 """How often do 95 % intervals of a mean hold the true mean? Measured, not assumed.
 
-    python scripts/interval_coverage.py            measure, write the record
-    python scripts/interval_coverage.py --table    print the table of docs/protocol.md
+    python scripts/interval_coverage.py     writes results/protocol/coverage.json
 
 Values are drawn from distributions whose mean is known: as symmetric as seeds should
 be, skewed as accuracies near their ceiling are, and with rare outliers. "ours" is
@@ -9,7 +8,6 @@ be, skewed as accuracies near their ceiling are, and with rare outliers. "ours" 
 """
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -53,35 +51,17 @@ def intervals(method: str, samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return found.low, found.high
 
 
-def measure() -> dict[str, object]:
-    rows = []
-    for shape, (draw, mean) in SHAPES.items():
-        for n in N_VALUES:
-            samples = draw(np.random.default_rng([n, len(shape)]), (N_SAMPLES, n))
-            row = {"shape": shape, "n": n}
-            for method in METHODS:
-                low, high = intervals(method, samples)
-                row[method] = float(np.mean((low <= mean) & (mean <= high)))
-            rows.append(row)
-            print(row, file=sys.stderr)
-    return {"samples": N_SAMPLES, "fewest": FEWEST, "rows": rows}
-
-
-def table(record: dict) -> str:
-    """As it stands in docs/protocol.md."""
-    head = ["values", "n", *METHODS]
-    lines = [head, ["---"] * len(head)]
-    for row in record["rows"]:
-        shares = [f"{100 * row[method]:.1f}" for method in METHODS]
-        lines.append([row["shape"], str(row["n"]), *shares])
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def main() -> None:
-    if "--table" not in sys.argv[1:]:
-        files.write(RECORD, json.dumps(measure(), indent=1) + "\n")
-    print(table(json.loads(RECORD.read_text("utf-8"))), end="")
+def measure(shape: str, n: int) -> dict[str, object]:
+    draw, mean = SHAPES[shape]
+    samples = draw(np.random.default_rng([n, len(shape)]), (N_SAMPLES, n))
+    row: dict[str, object] = {"shape": shape, "n": n}
+    for method in METHODS:
+        low, high = intervals(method, samples)
+        row[method] = float(np.mean((low <= mean) & (mean <= high)))
+    return row
 
 
 if __name__ == "__main__":
-    main()
+    rows = [measure(shape, n) for shape in SHAPES for n in N_VALUES]
+    record = {"samples": N_SAMPLES, "fewest": FEWEST, "rows": rows}
+    files.write(RECORD, json.dumps(record, indent=1) + "\n")

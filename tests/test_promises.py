@@ -12,7 +12,7 @@ from acprop.lab.claims import CLAIMS, averaging
 from acprop.lab.methods import METHODS
 
 PAGE = (Path(__file__).parents[1] / "docs/promises.md").read_text("utf-8")
-TABLE = re.search(r"<!-- table: promises -->\n(.+?)<!-- end -->", PAGE, re.DOTALL)[1]
+TABLE = re.search(r"<!-- promises -->\n(.+?)<!-- end -->", PAGE, re.DOTALL)[1]
 ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in TABLE.splitlines()]
 HEAD, ROWS = ROWS[0], ROWS[2:]
 NAMES = (

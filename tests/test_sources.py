@@ -11,6 +11,7 @@ FILES = {
     "native/__init__.py": "def step():\n    return 1\n",
     "native/step.c": "int step(void) { return 1; }\n",
     "native/table.json": "[1]\n",
+    "native/sets.toml": "a = 1\n",
     "rule.py": "def names():\n    import acprop.late\n    return 1\n",
     "late.py": "A = 1\n",
     "other.py": "A = 1\n",
@@ -28,6 +29,7 @@ DIFFERENT = [
     ("native/__init__.py", "def step():\n    return '  '\n"),
     ("native/step.c", "int step(void) { return 2; }\n"),
     ("native/table.json", "[2]\n"),
+    ("native/sets.toml", "a = 2\n"),
 ]
 
 

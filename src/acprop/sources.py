@@ -13,7 +13,7 @@ _C_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 def digest(*modules: str, package: Path = _PACKAGE) -> str:
     """The hash of these modules and all of ours that they import.
 
-    Of their code, without comments and docstrings, and of the JSON and C beside them.
+    Of their code without comments and docstrings, and the JSON, TOML and C beside them.
     """
     found: dict[Path, str] = {}
     waiting = list(modules)
@@ -25,7 +25,7 @@ def digest(*modules: str, package: Path = _PACKAGE) -> str:
         waiting += _imported(tree)
         found[file] = _code(tree)
         for data in file.parent.iterdir():
-            if data.suffix == ".json":
+            if data.suffix in {".json", ".toml"}:
                 found[data] = data.read_text("utf-8")
             elif data.suffix in {".c", ".h", ".inc"}:
                 code = _C_COMMENT.sub("", data.read_text("utf-8"))

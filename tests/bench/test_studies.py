@@ -98,7 +98,7 @@ SEEDS = {"search": (0,), "small": (1, 2, 3, 4, 5)}
 def test_every_run_of_every_scale_can_be_built(name):
     """Nothing is trained: names, settings, schedules and shapes are checked."""
     study = SHELF.study(name)
-    assert list(study.scales) == ["smoke", "small", "paper"]
+    assert [s for s in study.scales if s != "claims"] == ["smoke", "small", "paper"]
     shapes = {}
     for scale in study.scales:
         for planned in study.planned(scale):

@@ -130,8 +130,8 @@ def test_verify_prints_evidence_and_its_place(tmp_path):
     assert result.exit_code == 0, result.output
     assert "holds     lemma-3.4 (the paper's, central, Lemma 3.4)" in result.output
     assert "2 of the paper's claims: 1 holds, 1 fails, 0 undecided" in result.output
-    assert "  central: 1 holds, 0 fails, 0 undecided" in result.output
-    assert "  proof step: 0 holds, 1 fails, 0 undecided" in result.output
+    assert "  central: 1 holds, 0 fail, 0 undecided" in result.output
+    assert "  proof step: 0 hold, 1 fails, 0 undecided" in result.output
     assert "wording" not in result.output
     assert [v.verdict for v in read(file)] == ["holds", "fails"]
 

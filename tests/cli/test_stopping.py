@@ -59,15 +59,17 @@ MOMENTS = {
     print(Slow(), file=sys.stderr)
 """,
     "where it was held back": """
-    import typer
+    import importlib, typer
     from acprop.bench.signals import signals_at_end
-    app = typer.Typer()
+    del sys.modules["acprop.cli.app"]
+    app = typer.Typer(cls=importlib.import_module("acprop.cli.app").Commands)
+    app.callback()(lambda: None)
     @app.command()
     def command():
-        with stopping.saying("stopped"), signals_at_end():
+        with signals_at_end():
             interrupt()
             raise RuntimeError("a broken pool")
-    app([])
+    app(["command"])
 """,
 }
 
@@ -86,7 +88,7 @@ def test_the_answer_is_one_line_and_130(moment, number):
 
 
 def test_a_command_says_in_its_own_words_that_it_can_go_on():
-    said = run("with stopping.saying('go on'): interrupt()", "signal.SIGINT")
+    said = run("stopping.answer_with('go on'); interrupt()", "signal.SIGINT")
     assert (said.returncode, said.stderr) == (130, "go on\n")
 
 

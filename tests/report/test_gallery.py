@@ -8,7 +8,7 @@ from acprop.records import write
 from acprop.report.gallery import Gallery, build_gallery
 from acprop.report.studies import gather
 from acprop.reproduce.pages import build_page
-from acprop.reproduce.runner import StudyResult, keep
+from acprop.reproduce.runner import StudyOutcome, keep
 
 from .made_runs import run, seeds, study
 
@@ -69,7 +69,7 @@ def test_the_page_of_another_machine_shows_what_lies_beside_the_records(
 ):
     """Kept with their records, then only that folder is there."""
     kept, page = tmp_path / "kept", tmp_path / "page"
-    result = StudyResult(study(runs), runs, [])
+    result = StudyOutcome(study(runs), runs, [])
     keep(result, tmp_path / "runs", kept / "vgg.jsonl")
     assert folders
     for r in runs:
@@ -90,7 +90,7 @@ def test_the_page_of_another_machine_shows_what_lies_beside_the_records(
 def test_a_link_is_not_followed_into_the_site(link, runs, folders, tmp_path):
     """A picture, a run's folder or the folder of all may be one."""
     kept = tmp_path / "kept"
-    keep(StudyResult(study(runs), runs, []), tmp_path / "runs", kept / "vgg.jsonl")
+    keep(StudyOutcome(study(runs), runs, []), tmp_path / "runs", kept / "vgg.jsonl")
     assert folders
     place = (kept / "artifacts" / runs[0].run / link).resolve()
     place.rename(tmp_path / "elsewhere")

@@ -116,7 +116,7 @@ class Fuzzed:
 def test_of_420_mutated_records_each_is_shown_or_named_and_the_rest_is_there(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("acprop.reproduce.pages.FEW", 999)  # start no processes
+    monkeypatch.setattr("acprop.reproduce.parts.FEW", 999)  # start no processes
     made = Fuzzed(tmp_path)
     made.verdicts(200)
     for k in range(9):

@@ -1,15 +1,29 @@
 """The tree of commands, and what happens to a mistake."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import acprop
 from acprop.checks import UserError
-from acprop.cli import bench, data, doctor, lab, report, reproduce
+from acprop.cli import bench, data, doctor, lab, report, reproduce, stopping
+
+
+class Commands(TyperGroup):
+    """Answers a signal that a command held back."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            typer.echo(stopping.words, err=True)
+            raise typer.Exit(stopping.INTERRUPTED) from None
+
 
 app = typer.Typer(
+    cls=Commands,
     help="ACProp and its family: the laboratory, the benchmark and the report.",
     no_args_is_help=True,
     add_completion=False,
@@ -39,15 +53,6 @@ def _root(
     del version
 
 
-def _missing(error: ImportError) -> str | None:
-    """The package that is not installed, if that is what went wrong."""
-    for found in (error, error.__cause__):
-        if isinstance(found, ModuleNotFoundError) and found.name:
-            package = found.name.split(".")[0]
-            return None if package == "acprop" else package
-    return None
-
-
 def run() -> None:
     """Run a command; a mistake in its input is one line and exit code 2.
 
@@ -58,15 +63,6 @@ def run() -> None:
     except BrokenPipeError:  # `acprop … | head`
         sys.stderr.close()
         sys.exit(0)
-    except ImportError as error:
-        missing = _missing(error)
-        if missing is None:
-            raise  # a defect, not an install without an extra
-        extra = "lab" if missing in doctor.LAB else "bench"
-        extra = "cluster" if missing in doctor.CLUSTER else extra
-        advice = f"run pip install 'acprop[{extra}]' ({missing} is missing)"
-        typer.echo(f"error: this command needs more packages; {advice}", err=True)
-        sys.exit(1)
     except (UserError, OSError) as error:  # OSError: what the system refuses
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)

@@ -8,12 +8,12 @@ import typer
 
 from acprop.checks import UserError
 from acprop.cli import options, show, stopping, store
-from acprop.records import RunStatus, to_json
+from acprop.cli.options import Json
+from acprop.records import RunStatus
 
 if TYPE_CHECKING:
     from acprop.bench.engines import Engine
     from acprop.reproduce.rulesets import Ruleset
-    from acprop.reproduce.runs import RunResult
 
 app = typer.Typer(
     help="Real networks on real data: the paper's experiments at any scale.",
@@ -24,8 +24,19 @@ app = typer.Typer(
 StudyName = Annotated[str, typer.Argument(help="such as vision/cifar10-vgg11")]
 ScaleName = Annotated[str, typer.Option("--scale", help="smoke, small or paper")]
 Runs = Annotated[Path, typer.Option("--runs", help="folder of all runs")]
-Json = Annotated[bool, typer.Option("--json", help="print records, one a line")]
 RUNS = Path("runs")
+STAGES = {
+    "stage": "{0.name}",
+    "runs": "{0.runs}",
+    "done": "{0.done}",
+    "core minutes left, as the study estimates": "{0.minutes:.1f}",
+}
+OPTIMIZERS = {
+    "name": "{0[name]}",
+    "library": "{0[library]}",
+    "Table 1": "{0[cell]}",
+    "note": "{0[note]}",
+}
 
 
 @app.command()
@@ -61,18 +72,18 @@ def run(
 ) -> None:
     """One run; `torchrun … -m acprop bench run …` makes it data-parallel."""
     from acprop import ranks
-    from acprop.reproduce.runs import RunRequest, run_one
+    from acprop.reproduce.runs import run_one
 
     settings = parsed("--set", setting)
     if lr is not None:
         settings["lr"] = lr
-    request = RunRequest(
-        study=study,
-        scale=scale,
-        optimizer=optimizer,
-        settings=settings,
+    result = run_one(
+        study,
+        scale,
+        optimizer,
+        settings,
+        seed,
         task_settings=parsed("--task", task),
-        seed=seed,
         runs=runs,
         resume=resume,
         restart=restart,
@@ -83,25 +94,17 @@ def run(
         tensorboard=tensorboard,
         quiet=json,
     )
-    code = _show_end(run_one(request), json=json)
+    if result.record is not None:
+        words = "already there" if result.was_there else "stored"
+        line = f"{show.run(result.record)}; {words} in {result.folder}"
+        show.emit([result.record], lambda _: [line], json=json)
+    code = 0
+    if result.status is RunStatus.INTERRUPTED:
+        code = stopping.INTERRUPTED
+        words = f"stopped; a checkpoint is in {result.folder}; add --resume to continue"
+        typer.echo(words, err=True)
     ranks.leave(code)
     raise typer.Exit(code)
-
-
-def _show_end(result: "RunResult", *, json: bool) -> int:
-    """Print how the run ended; the exit code."""
-    if result.status is RunStatus.INTERRUPTED:
-        typer.echo(
-            f"stopped; a checkpoint is in {result.folder}; add --resume to continue",
-            err=True,
-        )
-        return stopping.INTERRUPTED
-    if result.record is not None and json:
-        typer.echo(to_json(result.record))
-    elif result.record is not None:
-        words = "already there" if result.was_there else "stored"
-        typer.echo(f"{show.run(result.record)}; {words} in {result.folder}")
-    return 0
 
 
 def parsed(option: str, items: list[str] | None) -> dict[str, Any]:
@@ -119,7 +122,6 @@ def parsed(option: str, items: list[str] | None) -> dict[str, Any]:
 
 
 @app.command()
-@stopping.saying("stopped; run it again and it continues where it was")
 @options.takes("ruleset", options.ruleset)
 @options.takes("engine", options.engine)
 def study(
@@ -140,11 +142,15 @@ def study(
     from acprop.bench.studies import study_folder
     from acprop.progress import Bar
     from acprop.report.statistics import unclean
+    from acprop.report.studies import gather
+    from acprop.report.tables import markdown, study_table, trial_table
     from acprop.reproduce import runner
 
+    stopping.answer_with("stopped; run it again and it continues where it was")
     found = study_folder().study(name)
     if dry_run:
-        show.stages(runner.stages(found, ruleset, scale=scale, runs=runs), json=json)
+        stages = runner.stages(found, ruleset, scale=scale, runs=runs)
+        show.emit_table(stages, STAGES, json=json)
         return
     with Bar(name, runner.cost([found], ruleset, scale), quiet=json) as bar:
         (result,) = runner.run(
@@ -156,10 +162,12 @@ def study(
         if note:
             typer.echo(f"{out}: {note} Commit, then run with other --runs", err=True)
     if json:
-        for record in result.records:
-            typer.echo(to_json(record))
+        show.emit(result.records, lambda _: [], json=True)
     elif result.study.contestants:
-        show.comparison(result.study, result.runs)
+        compared = gather(result.study, result.runs)
+        tables = [trial_table(compared), study_table(compared)]
+        for table in filter(lambda table: table.rows, tables):
+            typer.echo(markdown(table))  # too wide for a terminal's table
     else:
         for record in result.runs:
             written = " ".join(f"{k}={v}" for k, v in record.study_settings.items())
@@ -175,16 +183,22 @@ def studies(json: Json = False) -> None:
     from acprop.bench.studies import study_folder
 
     known = study_folder()
-    for name in known.names():
-        found = known.study(name)
-        scales = {s: len(found.planned(s)) for s in found.scales}
-        if json:
-            plain = {"name": name, "title": found.title, "place": found.place}
-            typer.echo(json_module.dumps({**plain, "scales": scales}))
-        else:
-            counts = ", ".join(f"{s}: {n} runs" for s, n in scales.items())
-            show.console.print(f"[bold]{name}[/] ({found.place}): {found.title}")
-            show.console.print(f"    {counts}")
+    found = [known.study(name) for name in known.names()]
+    rows = [
+        {
+            "name": study.name,
+            "title": study.title,
+            "place": study.place,
+            "scales": {scale: len(study.planned(scale)) for scale in study.scales},
+        }
+        for study in found
+    ]
+    show.emit(rows, _study_words, json=json)
+
+
+def _study_words(row: dict[str, Any]) -> show.Words:
+    yield "[bold]{name}[/] ({place}): {title}".format(**row)
+    yield "    " + ", ".join(f"{s}: {n} runs" for s, n in row["scales"].items())
 
 
 @app.command()
@@ -192,13 +206,28 @@ def optimizers(
     space: Annotated[str, typer.Option(help="of studies/spaces")] = "wide-1",
     json: Json = False,
 ) -> None:
-    """List the optimizers: cell of the paper's Table 1, defaults, search space."""
+    """List the optimizers and their cell of the paper's Table 1.
+
+    With --json also their defaults, the paper's grid and the search space.
+    """
     from acprop.bench.optimizers import rows
     from acprop.bench.spaces import read_spaces
     from acprop.bench.studies import study_folder
 
     spaces = read_spaces(study_folder().root, space)
-    show.optimizers(rows(), spaces, json=json)
+    found = [
+        {
+            **row._asdict(),
+            "space_file": spaces.name,
+            "spaces": [
+                s.model_dump() for s in spaces.spaces if s.optimizer == row.name
+            ],
+        }
+        for row in rows()
+    ]
+    show.emit_table(found, OPTIMIZERS, json=json)
+    if not json:
+        show.console.print(f"search spaces: studies/spaces/{spaces.name}.toml")
 
 
 app.command()(store.status)

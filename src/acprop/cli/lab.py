@@ -1,18 +1,16 @@
 """`acprop lab …`: the paper's theory, run."""
 
-import json as json_module
-from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from acprop.checks import user_values
-from acprop.cli import show, stopping
-from acprop.cli.axes import inside, numbers, whole, words
+from acprop.checks import between, user_values
+from acprop.cli import show
+from acprop.cli.options import Json, listed
 from acprop.lab.simulate import Sweep
-from acprop.records import Record, write
+from acprop.records import write
 from acprop.rule import Convention as RuleConvention
 from acprop.rule import convention as convention_named
 
@@ -34,13 +32,16 @@ Convention = Annotated[
     str, typer.Option(help="paper, authors, optax, guarded, torch or torch-rmsprop")
 ]
 Eps = Annotated[float | None, typer.Option(help="ε; default: the convention's")]
-Json = Annotated[bool, typer.Option("--json", help="print records, one a line")]
 Plot = Annotated[Path | None, typer.Option(help="draw to this file (png, svg, pdf)")]
 
 
-def _find_convention(name: str) -> RuleConvention:
+def _conventions(text: str) -> list[RuleConvention]:
     with user_values():
-        return convention_named(name)
+        return [convention_named(name) for name in listed("convention", text)]
+
+
+def _betas(name: str, text: str) -> tuple[float, ...]:
+    return tuple(between(name, value) for value in listed(name, text, float))
 
 
 @app.command()
@@ -52,18 +53,16 @@ def verify(
     ] = None,
 ) -> None:
     """Check every lemma, theorem and toy figure; exit 1 if a claim of ours fails."""
-    with stopping.saying("stopped"):
-        from acprop.reproduce.claims import check_claims
+    from acprop.reproduce.claims import check_claims, defects
 
-        verdicts = check_claims(
-            claims or [], partial(show.verdict, json=json), quiet=json
-        )
-        if out is not None:
-            write(out, verdicts)
-        if not json:
-            show.summary(verdicts)
-        broken = [v for v in verdicts if v.owner == "ours" and v.verdict == "fails"]
-        raise typer.Exit(int(bool(broken)))
+    verdicts = check_claims(
+        claims or [], lambda v: show.emit([v], show.verdict, json=json), quiet=json
+    )
+    if out is not None:
+        write(out, verdicts)
+    if not json:
+        show.emit([verdicts], show.summary, json=False)
+    raise typer.Exit(int(bool(defects(verdicts))))
 
 
 @app.command()
@@ -87,23 +86,30 @@ def region(
     from acprop.lab.regions import regions
     from acprop.lab.trajectories import delayed
 
-    found: list[Record] = []
-    for b, spelling in product(
-        numbers("beta1", beta1), words("convention", convention)
-    ):
-        sweep = Sweep(
-            methods=tuple(delayed(n, delay) for n in words("optimizer", optimizer)),
-            beta1=inside("beta1", (b,))[0],
-            beta2=inside("beta2", numbers("beta2", beta2)),
-            alpha0=numbers("alpha0", alpha0),
-            convention=_find_convention(spelling),
-            eps=eps,
-            steps=steps,
-            tail=min(steps, 1000),
-            eta=eta,
+    found = [
+        record
+        for b, spelling in product(_betas("beta1", beta1), _conventions(convention))
+        for record in regions(
+            problem,
+            listed("periods", periods, int),
+            Sweep(
+                methods=tuple(
+                    delayed(n, delay) for n in listed("optimizer", optimizer)
+                ),
+                beta1=b,
+                beta2=_betas("beta2", beta2),
+                alpha0=listed("alpha0", alpha0, float),
+                convention=spelling,
+                eps=eps,
+                steps=steps,
+                tail=min(steps, 1000),
+                eta=eta,
+            ),
+            x0=x0,
         )
-        found += regions(problem, whole("periods", periods), sweep, x0=x0)
-    show.emit(found, json=json, plot=plot)
+    ]
+    show.draw(found, plot)
+    show.emit(found, show.region, json=json)
 
 
 @app.command()
@@ -122,22 +128,23 @@ def boundary(
     from acprop.lab.boundaries import boundary as find
     from acprop.lab.trajectories import delayed
 
-    found: list[Record] = [
+    found = [
         find(
             problem,
             delayed(name, delay),
             beta1=b,
-            periods=whole("periods", periods),
-            convention=_find_convention(spelling),
+            periods=listed("periods", periods, int),
+            convention=spelling,
             eps=eps,
         )
         for name, b, spelling in product(
-            words("optimizer", optimizer),
-            inside("beta1", numbers("beta1", beta1)),
-            words("convention", convention),
+            listed("optimizer", optimizer),
+            _betas("beta1", beta1),
+            _conventions(convention),
         )
     ]
-    show.emit(found, json=json, plot=plot)
+    show.draw(found, plot)
+    show.emit(found, show.boundary, json=json)
 
 
 @app.command()
@@ -166,12 +173,12 @@ def trajectory(
 
     curves = compare(
         problem,
-        optimizers=words("optimizer", optimizer),
-        beta1=inside("beta1", numbers("beta1", beta1)),
-        beta2=inside("beta2", numbers("beta2", beta2)),
-        periods=whole("periods", periods),
-        alpha0=numbers("alpha0", alpha0),
-        conventions=words("convention", convention),
+        optimizers=listed("optimizer", optimizer),
+        beta1=_betas("beta1", beta1),
+        beta2=_betas("beta2", beta2),
+        periods=listed("periods", periods, int),
+        alpha0=listed("alpha0", alpha0, float),
+        conventions=listed("convention", convention),
         steps=steps,
         eta=eta,
         x0=x0,
@@ -180,7 +187,8 @@ def trajectory(
         delay=delay,
         eps=eps,
     )
-    show.emit([curves], json=json, plot=plot)
+    show.draw([curves], plot)
+    show.emit([curves], show.curves, json=json)
 
 
 @app.command()
@@ -195,24 +203,17 @@ def limits(
     """Closed forms of m, v, s around kP: as derived for Algorithm 2, as printed."""
     from acprop.lab.forms import periodic_state, state_curves
 
-    tables: list[dict[str, Any]] = []
-    pictures: list[Record] = []
-    for P, b1, b2 in product(
-        whole("periods", periods),
-        inside("beta1", numbers("beta1", beta1)),
-        inside("beta2", numbers("beta2", beta2)),
-    ):
-        tables.append(periodic_state(problem, P, b1, b2))
-        pictures.append(state_curves(problem, P, b1, b2))
-    for table in tables:
-        if json:
-            typer.echo(json_module.dumps(table, ensure_ascii=False, allow_nan=False))
-        else:
-            show.limits(table)
+    points = list(
+        product(
+            listed("periods", periods, int),
+            _betas("beta1", beta1),
+            _betas("beta2", beta2),
+        )
+    )
+    found = [periodic_state(problem, *point) for point in points]
     if plot is not None:
-        from acprop.report.figures import draw
-
-        draw(pictures, plot)
+        show.draw([state_curves(problem, *point) for point in points], plot)
+    show.emit(found, show.limits, json=json)
 
 
 @app.command()
@@ -247,22 +248,16 @@ def bound(
             optimizer,
         )
         for a, e, T, b1, b2 in product(
-            numbers("alpha0", alpha0),
-            numbers("eta", eta),
-            whole("steps", steps),
-            numbers("beta1", beta1),
-            numbers("beta2", beta2),
+            listed("alpha0", alpha0, float),
+            listed("eta", eta, float),
+            listed("steps", steps, int),
+            listed("beta1", beta1, float),
+            listed("beta2", beta2, float),
         )
     ]
-    for report in reports:
-        if json:
-            typer.echo(json_module.dumps(report.plain(), allow_nan=False))
-        else:
-            show.bound(report.plain())
     if plot is not None:
-        from acprop.report.figures import draw
-
-        draw([bound_curves(report) for report in reports], plot)
+        show.draw([bound_curves(report) for report in reports], plot)
+    show.emit([report.plain() for report in reports], show.bound, json=json)
 
 
 @app.command()

@@ -1,8 +1,9 @@
 """Options that several commands share, and the value that they mean."""
 
 import inspect
+import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from acprop.bench.engines import Engine
     from acprop.reproduce.rulesets import Ruleset
 
+T = TypeVar("T", str, int, float)
 EXECUTORS = ("local", "ray", "slurm")
 # Which executor takes which option of a cluster.
 _TAKES = {
@@ -22,6 +24,32 @@ _TAKES = {
     "minutes": ("slurm",),
 }
 Threads = Annotated[int, typer.Option(help="of each run; decides its last bits")]
+Json = Annotated[bool, typer.Option("--json", help="print JSON, one object a line")]
+
+
+def listed(name: str, text: str, kind: type[T] = str) -> tuple[T, ...]:
+    """Parse "3,5,10" as values of one kind; nothing empty, nothing twice."""
+    items = [item.strip() for item in text.split(",")]
+    if not all(items):
+        raise checks.UserError(
+            f"{name} must be a list with commas between, got {text!r}"
+        )
+    if len(set(items)) < len(items):
+        raise checks.UserError(f"{name} must not repeat a value, got {text!r}")
+    return tuple(_parsed(name, item, kind) for item in items)
+
+
+def _parsed(name: str, item: str, kind: type[T]) -> T:
+    try:
+        value = kind(item)
+    except ValueError:
+        value = None
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        words = "whole numbers" if kind is int else "numbers"
+        raise checks.UserError(
+            f"{name} must be {words} with commas between them, got {item!r}"
+        )
+    return value
 
 
 def takes(name: str, make: Callable[..., Any]) -> Callable[..., Callable[..., None]]:

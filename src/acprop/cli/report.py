@@ -6,10 +6,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from acprop.cli import show, stopping
 
-
-class _BuildUnlessTold(TyperGroup):
+class _BuildByDefault(TyperGroup):
     """`acprop report results --out DIR` means `acprop report build results …`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -19,7 +17,7 @@ class _BuildUnlessTold(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_BuildUnlessTold,
+    cls=_BuildByDefault,
     help="Build the site from stored records, or show one on localhost.",
     no_args_is_help=True,
 )
@@ -33,21 +31,19 @@ def build(
     out: Annotated[Path, typer.Option(help="folder for the site")],
 ) -> None:
     """Build the site from stored records alone, also those of several machines."""
-    with stopping.saying("stopped"):
-        from acprop.reproduce.pages import build_page
+    from acprop.reproduce.pages import build_page
 
-        result = build_page(records, out)
-        content = result.content
-        show.console.print(
-            f"{len(content.verdicts)} verdicts, {len(content.figures)} figures, "
-            f"{len(content.studies)} studies"
-        )
-        typer.echo(f"the page: {result.page.resolve().as_uri()}")
-        for problem in content.problems:
-            line = "".join(c if c.isprintable() else " " for c in problem)
-            typer.echo(f"not shown: {line}", err=True)
-        if result.n_unread:
-            raise typer.Exit(1)
+    result = build_page(records, out)
+    content = result.content
+    typer.echo(
+        f"{len(content.verdicts)} verdicts, {len(content.figures)} figures, "
+        f"{len(content.studies)} studies"
+    )
+    typer.echo(f"the page: {result.page.resolve().as_uri()}")
+    for problem in content.problems:
+        line = "".join(c if c.isprintable() else " " for c in problem)
+        typer.echo(f"not shown: {line}", err=True)
+    raise typer.Exit(int(bool(result.n_unread)))
 
 
 @app.command()
@@ -61,11 +57,10 @@ def serve(
     ] = False,
 ) -> None:
     """Show a page on localhost, until Ctrl-C."""
-    with stopping.saying("stopped"):
-        from acprop.report.serve import PageServer
+    from acprop.report.serve import PageServer
 
-        with PageServer(folder, port) as server:
-            typer.echo(f"the page: {server.address} (Ctrl-C ends it)")
-            if open_:
-                typer.launch(server.address)
-            server.serve_forever()
+    with PageServer(folder, port) as server:
+        typer.echo(f"the page: {server.address} (Ctrl-C ends it)")
+        if open_:
+            typer.launch(server.address)
+        server.serve_forever()

@@ -4,25 +4,23 @@ The signal ends the process where it is: in an import, a computation, a download
 is safe, since every file of ours is whole or not there; and it cannot be lost, wrapped
 in another error or answered with a traceback, as a KeyboardInterrupt can. What has more
 to do first holds the signal back (acprop.bench.signals) and then raises
-KeyboardInterrupt, which is answered with the same line and the same code.
+KeyboardInterrupt, which the tree of commands answers with the same line and code.
 """
 
 import os
 import signal
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import NoReturn
 
 INTERRUPTED = 130  # as the shell counts a Ctrl-C
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_words = "stopped"
+words = "stopped"
 
 
 def begin() -> None:
     """From now on a signal ends the process.
 
-    Also where a script started it in the background, deaf to Ctrl-C: whoever sends the
-    signal there means it.
+    Also where a script started it in the background, where Ctrl-C is ignored: whoever
+    sends the signal there means it.
     """
     for number in SIGNALS:
         signal.signal(number, _leave)
@@ -34,26 +32,16 @@ def finish() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
+def answer_with(line: str) -> None:
+    """Answer a signal with this line."""
+    global words
+    words = line
+
+
 def _leave(number: int, frame: object) -> NoReturn:
     del number, frame
     # Not through sys.stderr: we may be in the middle of a write to it. On a terminal a
     # bar may stand in the line, and the cursor may be hidden.
     clear = "\r\x1b[2K\x1b[?25h" if os.isatty(2) else ""
-    os.write(2, f"{clear}{_words}\n".encode())
+    os.write(2, f"{clear}{words}\n".encode())
     os._exit(INTERRUPTED)
-
-
-@contextmanager
-def saying(words: str) -> Generator[None]:
-    """Answer a signal with these words."""
-    global _words
-    old, _words = _words, words
-    try:
-        yield
-    except KeyboardInterrupt:
-        import typer
-
-        typer.echo(words, err=True)
-        raise typer.Exit(INTERRUPTED) from None
-    finally:
-        _words = old

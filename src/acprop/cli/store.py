@@ -24,14 +24,13 @@ def status(
     json: Annotated[bool, typer.Option("--json", help="print one object")] = False,
 ) -> None:
     """How far a study is: a line for each optimizer, and the time left."""
-    with stopping.saying("stopped"):
-        from acprop.reproduce.status import study_status
+    from acprop.reproduce.status import study_status
 
-        found = study_status(name, scale, ruleset, runs)
-        if json:
-            typer.echo(json_module.dumps(asdict(found), ensure_ascii=False))
-        else:
-            _show(found)
+    found = study_status(name, scale, ruleset, runs)
+    if json:
+        typer.echo(json_module.dumps(asdict(found), ensure_ascii=False))
+    else:
+        _show(found)
 
 
 def _show(found: "Status") -> None:
@@ -60,20 +59,20 @@ def collect(
     into: Annotated[Path, typer.Option(help="the store that takes them in")],
 ) -> None:
     """Merge the stores of several machines; a result beats none, nothing is lost."""
-    with stopping.saying("stopped; run it again and it continues where it was"):
-        from acprop.bench.merge import merge
-        from acprop.progress import Bar
+    from acprop.bench.merge import merge
+    from acprop.progress import Bar
 
-        with Bar("runs") as bar:
-            merged = merge(stores, into, on_run=bar.advance)
-        typer.echo(
-            f"{merged.new} new, {merged.better} better than what was there, "
-            f"{merged.known} known"
-        )
-        for line in merged.unlike:
-            typer.echo(f"not compared: {line}", err=True)
-        for line in merged.conflicts:
-            typer.echo(f"conflict: {line}", err=True)
-        for line in merged.problems:
-            typer.echo(f"left out: {line}", err=True)
-        raise typer.Exit(int(bool(merged.conflicts or merged.problems)))
+    stopping.answer_with("stopped; run it again and it continues where it was")
+    with Bar("runs") as bar:
+        merged = merge(stores, into, on_run=bar.advance)
+    typer.echo(
+        f"{merged.new} new, {merged.better} better than what was there, "
+        f"{merged.known} known"
+    )
+    for line in merged.unlike:
+        typer.echo(f"not compared: {line}", err=True)
+    for line in merged.conflicts:
+        typer.echo(f"conflict: {line}", err=True)
+    for line in merged.problems:
+        typer.echo(f"left out: {line}", err=True)
+    raise typer.Exit(int(bool(merged.conflicts or merged.problems)))

@@ -1,16 +1,13 @@
 """Check claims, one on each core."""
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
 
-from acprop.bench.workers import run_in_processes
 from acprop.lab.claims import CLAIMS, find, verify
 from acprop.progress import Bar
 from acprop.records import Verdict, read, write
-from acprop.reproduce.folder import JobFolder
-
-SECONDS = 0.5  # of one claim on one core, for the time that is left
+from acprop.reproduce.parts import Part, on_all_cores
 
 
 def check_claims(
@@ -18,38 +15,31 @@ def check_claims(
 ) -> list[Verdict]:
     """Check the claims of these names, or all; `on_verdict` gets each, in order."""
     wanted = find(list(names))
-    if len(wanted) == 1:  # no process is worth it
-        on_verdict(verdict := verify(wanted[0]))
-        return [verdict]
-    verdicts: list[Verdict] = []
-    early: dict[str, Verdict] = {}
     with Bar("claims", len(wanted), quiet=quiet) as bar:
 
-        def checked(name: str, future: Future[Verdict]) -> None:
-            early[name] = future.result()
+        def checked(verdict: Verdict) -> None:
             bar.advance()
-            while len(verdicts) < len(wanted) and wanted[len(verdicts)] in early:
-                verdicts.append(early[wanted[len(verdicts)]])
-                on_verdict(verdicts[-1])
+            on_verdict(verdict)
 
-        run_in_processes(verify, wanted, os.cpu_count() or 1, checked)
-    return verdicts
+        return on_all_cores(verify, wanted, on_result=checked)
 
 
-def unchecked(folder: JobFolder) -> list[str]:
-    """The claims that today's code has not checked yet."""
-    return [name for name in CLAIMS if not folder.verdict(name).exists()]
+def defects(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Claims of ours that fail."""
+    return [v for v in verdicts if v.owner == "ours" and v.verdict == "fails"]
 
 
-def check_all(folder: JobFolder, jobs: int, bar: Bar) -> list[Verdict]:
-    """Check what is unchecked; all verdicts, in the order of the claims."""
+def claims_part(folder: Path) -> Part:
+    """All claims, a file for each verdict: a stop loses at most one on each core."""
+    work = partial(_check, folder)
+    return Part("claims", list(CLAIMS), folder, ".jsonl", work, seconds=0.5)
 
-    def checked(name: str, future: Future[Verdict]) -> None:
-        write(folder.verdict(name), [future.result()])
-        bar.advance(SECONDS)
 
-    bar.show("claims")
-    run_in_processes(verify, unchecked(folder), jobs, checked)
-    bar.finish_part("claims")
-    stored = [next(read(folder.verdict(name))) for name in CLAIMS]
+def _check(folder: Path, name: str) -> None:
+    write(folder / f"{name}.jsonl", [verify(name)])
+
+
+def stored_verdicts(folder: Path) -> list[Verdict]:
+    """In the order of the claims."""
+    stored = [next(read(folder / f"{name}.jsonl")) for name in CLAIMS]
     return [verdict for verdict in stored if isinstance(verdict, Verdict)]

@@ -9,7 +9,6 @@ studies/…, index.html         the page, see acprop.report.site
 """
 
 import re
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -18,23 +17,7 @@ from acprop import checks, files, sources
 _MARK = re.compile(r"((verdicts |figures |)[0-9a-f]{16}\n?)+")  # earlier ones: one line
 
 
-@dataclass(frozen=True, slots=True)
-class JobFolder:
-    """Verdicts and figures belong to the code that decides them; runs have ids."""
-
-    root: Path
-
-    @property
-    def runs(self) -> Path:
-        """All training runs, by id."""
-        return self.root / "runs"
-
-    def verdict(self, claim: str) -> Path:
-        """The file of one verdict."""
-        return self.root / "verdicts" / f"{claim}.jsonl"
-
-
-def open_folder(root: Path) -> JobFolder:
+def open_folder(root: Path) -> None:
     """Make the folder; verdicts and figures of other code are removed, runs never are.
 
     A folder with files in it that is not marked as ours is refused.
@@ -50,16 +33,10 @@ def open_folder(root: Path) -> JobFolder:
         )
     verdicts = f"verdicts {sources.digest('acprop.lab.claims')}"
     figures = f"figures {sources.digest('acprop.lab.figures', 'acprop.report.figures')}"
-    if verdicts not in known:
-        _remove(root, "verdicts/*.jsonl")
+    outdated = ["verdicts/*.jsonl"] if verdicts not in known else []
     if figures not in known:
-        _remove(root, "figures/*.svg", "figures/records/*.jsonl")
+        outdated += ["figures/*.svg", "figures/records/*.jsonl"]
+    for path in [path for pattern in outdated for path in root.glob(pattern)]:
+        path.unlink()
     if known != (now := f"{verdicts}\n{figures}\n"):
         files.write(mark, now)
-    return JobFolder(root)
-
-
-def _remove(root: Path, *patterns: str) -> None:
-    for pattern in patterns:
-        for path in root.glob(pattern):
-            path.unlink()

@@ -10,16 +10,19 @@ from pathlib import Path
 from acprop import checks, files
 from acprop.bench.conditions import commit, machine
 from acprop.bench.engines import Engine, LocalEngine
-from acprop.bench.studies import Study, study_folder
+from acprop.bench.studies import study_folder
+from acprop.lab.figures import FIGURES
 from acprop.progress import Bar
-from acprop.records import FigureRecord, Verdict
+from acprop.records import Verdict
 from acprop.report.collect import collect
 from acprop.report.site import Content, write_site
-from acprop.reproduce import claims, figures
-from acprop.reproduce.folder import JobFolder, open_folder
-from acprop.reproduce.pages import content_of, on_all_cores
+from acprop.reproduce.claims import claims_part, defects, stored_verdicts
+from acprop.reproduce.figures import figure_record, figures_part
+from acprop.reproduce.folder import open_folder
+from acprop.reproduce.pages import content_of
+from acprop.reproduce.parts import Part, on_all_cores
 from acprop.reproduce.rulesets import PaperRuleset
-from acprop.reproduce.runner import StudyResult, artifacts_of, cost, run
+from acprop.reproduce.runner import StudyOutcome, artifacts_of, cost, run
 
 LAB = "lab"  # the part that is no study: claims and toy figures
 
@@ -29,28 +32,18 @@ class JobResult:
     """What was found, and where the page is."""
 
     verdicts: list[Verdict]
-    studies: list[StudyResult]
+    studies: list[StudyOutcome]
     page: Path
 
     @property
     def defects(self) -> list[Verdict]:
         """Claims of ours that fail."""
-        return [v for v in self.verdicts if v.owner == "ours" and v.verdict == "fails"]
+        return defects(self.verdicts)
 
     @property
     def complaints(self) -> list[str]:
         """What should have a result and has none."""
         return [line for study in self.studies for line in study.complaints]
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What is to be done, and which parts are left out."""
-
-    scale: str
-    has_lab: bool
-    studies: list[Study]
-    skipped: list[str]
 
 
 def reproduce(
@@ -73,29 +66,34 @@ def reproduce(
     here = engine.jobs if isinstance(engine, LocalEngine) else None
     n_jobs = here or os.cpu_count() or 1
     files.check_folder("out", out)
-    plan = _plan(scale, only)
+    wanted, skipped = _parts(only)
+    studies = [study_folder().study(name) for name in wanted if name != LAB]
+    for study in studies:
+        study.scale(scale)  # refused before anything is done
     started = time.monotonic()
-    folder = open_folder(out)
-    verdicts: list[Verdict] = []
-    drawn: list[FigureRecord] = []
-    with Bar("begin", _seconds(folder, plan)) as bar:
-        if plan.has_lab:
-            verdicts = claims.check_all(folder, n_jobs, bar)
-            drawn = figures.draw_all(out / "figures", n_jobs, bar)
-        done = run(
-            plan.studies, PaperRuleset(), engine, scale=scale, runs=folder.runs, bar=bar
-        )
-    content = _content(results or study_folder().root.parent / "results")
+    open_folder(out)
+    lab: list[Part] = []
+    if LAB in wanted:
+        lab = [claims_part(out / "verdicts"), figures_part(out / "figures")]
+    seconds = sum(part.cost for part in lab) + cost(studies, PaperRuleset(), scale)
+    runs = out / "runs"
+    with Bar("begin", seconds) as bar:
+        for part in lab:
+            part.finish(n_jobs, bar)
+        done = run(studies, PaperRuleset(), engine, scale=scale, runs=runs, bar=bar)
+    verdicts = stored_verdicts(out / "verdicts") if lab else []
+    known = _known(results or study_folder().root.parent / "results")
+    content = replace(
+        known,
+        verdicts=verdicts,
+        figures=[figure_record(name) for name in FIGURES] if lab else [],
+        artifacts={**known.artifacts, **artifacts_of(runs, done)},
+        here=[(outcome.study, outcome.runs) for outcome in done],
+    )
     page = write_site(
         out,
-        replace(
-            content,
-            verdicts=verdicts,
-            figures=drawn,
-            artifacts={**content.artifacts, **artifacts_of(folder.runs, done)},
-            here=[(r.study, r.runs) for r in done],
-        ),
-        missing=[f"{part}: left out by --only" for part in plan.skipped],
+        content,
+        missing=[f"{part}: left out by --only" for part in skipped],
         about={
             "scale": scale,
             "commit": commit(),
@@ -109,31 +107,17 @@ def reproduce(
     return JobResult(verdicts, done, page)
 
 
-def _content(results: Path) -> Content:
+def _known(results: Path) -> Content:
     """What was known before; an installed package has no such folder."""
     if not results.is_dir():
         return Content([], [], [])
     return content_of(collect([results]))
 
 
-def _plan(scale: str, only: Sequence[str]) -> _Plan:
-    """Refuse an unknown part or scale before anything is done."""
-    known = study_folder()
-    parts = [LAB, *known.names()]
+def _parts(only: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Those that are wanted, and those that are left out."""
+    parts = [LAB, *study_folder().names()]
     for part in only:
         checks.one_of("only", part, parts)
     wanted = [part for part in parts if not only or part in only]
-    studies = [known.study(part) for part in wanted if part != LAB]
-    for study in studies:
-        study.scale(scale)
-    skipped = [part for part in parts if part not in wanted]
-    return _Plan(scale, LAB in wanted, studies, skipped)
-
-
-def _seconds(folder: JobFolder, plan: _Plan) -> float:
-    """How long it will take on one core, about."""
-    total = cost(plan.studies, PaperRuleset(), plan.scale)
-    if plan.has_lab:
-        total += claims.SECONDS * len(claims.unchecked(folder))
-        total += figures.SECONDS * len(figures.undrawn(folder.root / "figures"))
-    return total
+    return wanted, [part for part in parts if part not in wanted]

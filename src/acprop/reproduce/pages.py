@@ -1,15 +1,11 @@
 """`acprop report`: the site from stored records alone, also those of other machines."""
 
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from acprop import files
-from acprop.bench.workers import run_in_processes
 from acprop.progress import Bar
 from acprop.records import FigureRecord, Record, read, write
 from acprop.report.collect import Collected, collect
@@ -17,10 +13,7 @@ from acprop.report.figures import draw_figure
 from acprop.report.site import Content, write_site
 from acprop.report.statistics import unclean
 from acprop.reproduce.figures import records_of
-
-FEW = 5  # that are done here: a process begins as slowly as a figure is drawn
-A = TypeVar("A")
-B = TypeVar("B")
+from acprop.reproduce.parts import on_all_cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,29 +89,6 @@ class _DrawStored:
         except Exception as error:
             return f"figure {name} cannot be drawn: {type(error).__name__}: {error}"
         return ""
-
-
-def on_all_cores(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
-    """Call it for every item; in processes, if that is worth their start."""
-    if len(items) < FEW:
-        return [work(item) for item in items]
-    results: dict[int, B] = {}
-
-    def ended(item: tuple[int, A], future: Future[B]) -> None:
-        results[item[0]] = future.result()
-
-    run_in_processes(_Second(work), list(enumerate(items)), os.cpu_count() or 1, ended)
-    return [results[i] for i in range(len(items))]
-
-
-@dataclass(frozen=True, slots=True)
-class _Second(Generic[A, B]):
-    """Of a number and an item, what becomes of the item."""
-
-    work: Callable[[A], B]
-
-    def __call__(self, pair: tuple[int, A]) -> B:
-        return self.work(pair[1])
 
 
 def _about(found: Collected) -> dict[str, object]:

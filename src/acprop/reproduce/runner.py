@@ -27,7 +27,7 @@ from acprop.tasks.data import DataError, fetch
 
 
 @dataclass(frozen=True, slots=True)
-class StudyResult:
+class StudyOutcome:
     """complaints: a line for each run that should have a result and has none."""
 
     study: StudyRecord
@@ -48,7 +48,7 @@ def run(
     scale: str,
     runs: Path,
     bar: Bar,
-) -> list[StudyResult]:
+) -> list[StudyOutcome]:
     """Run what has not been run; without its data, a run is left out.
 
     Args:
@@ -63,7 +63,7 @@ def run(
         for study, stage in zip(studies, tried, strict=True)
     ]
     ended = running.stage([final.runs for final in finals])
-    results: list[StudyResult] = []
+    results: list[StudyOutcome] = []
     for study, trials, final, stage in zip(studies, tried, finals, ended, strict=True):
         missing = [*trials.without_data, *stage.missing, *final.lost]
         record = replace(
@@ -71,7 +71,7 @@ def run(
         )
         records = {**stage.records, **trials.records}
         complaints = [*trials.needed_data, *stage.complaints, *final.lost]
-        results.append(StudyResult(record, list(records.values()), complaints))
+        results.append(StudyOutcome(record, list(records.values()), complaints))
     return results
 
 
@@ -120,13 +120,13 @@ def list_runs(
     return RunList(study.name, scale, ruleset.name, seconds, wanted)
 
 
-def artifacts_of(runs: Path, results: Sequence[StudyResult]) -> dict[str, Path]:
+def artifacts_of(runs: Path, results: Sequence[StudyOutcome]) -> dict[str, Path]:
     """Where the files to look at are, for each run that has any."""
     records = [record for result in results for record in result.runs]
     return {r.run: runs / r.run / ARTIFACTS for r in records if r.artifacts}
 
 
-def keep(result: StudyResult, runs: Path, out: Path) -> None:
+def keep(result: StudyOutcome, runs: Path, out: Path) -> None:
     """Write the records to a file, and beside it the files to look at."""
     write(out, result.records)
     folders = artifacts_of(runs, [result])

@@ -11,47 +11,12 @@ import torch
 from acprop import checks, ranks
 from acprop.bench.engines import Job
 from acprop.bench.engines.work import train
-from acprop.bench.spec import RunSpec
-from acprop.bench.store import RunFolder, Store
+from acprop.bench.store import Store
 from acprop.bench.studies import study_folder
 from acprop.metrics import primary_metric, value_words
 from acprop.plain import Plain
 from acprop.progress import Bar
 from acprop.records import RunRecord, RunStatus
-
-
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """One run of a study with any optimizer, and how to carry it out."""
-
-    study: str
-    scale: str
-    optimizer: str
-    settings: Plain
-    task_settings: Plain
-    seed: int
-    runs: Path
-    resume: bool
-    restart: bool
-    device: str
-    threads: int
-    time_limit: float | None
-    checkpoint_seconds: float
-    tensorboard: Path | None
-    quiet: bool
-
-    def spec(self) -> RunSpec:
-        """The run that is meant; whatever can be refused is refused here."""
-        if self.resume and self.restart:
-            raise checks.UserError("--resume must stand alone, got --restart beside it")
-        if self.time_limit is not None:
-            checks.positive("time-limit", self.time_limit)
-        checks.whole("threads", self.threads)
-        _check_device(self.device)
-        study = study_folder().study(self.study)
-        return study.spec(
-            self.scale, self.optimizer, self.settings, self.seed, **self.task_settings
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,44 +32,59 @@ class RunResult:
     was_there: bool = False
 
 
-def run_one(request: RunRequest) -> RunResult:
-    """Run, resume, or find what is there already."""
-    spec = request.spec()
-    store = Store(request.runs)
+def run_one(
+    study: str,
+    scale: str,
+    optimizer: str,
+    settings: Plain,
+    seed: int,
+    *,
+    task_settings: Plain,
+    runs: Path,
+    resume: bool,
+    restart: bool,
+    device: str,
+    threads: int,
+    time_limit: float | None,
+    checkpoint_seconds: float,
+    tensorboard: Path | None,
+    quiet: bool,
+) -> RunResult:
+    """Run, resume, or find what is there already; whatever is refused, is at once."""
+    if resume and restart:
+        raise checks.UserError("--resume must stand alone, got --restart beside it")
+    limit = (
+        math.inf if time_limit is None else checks.positive("time-limit", time_limit)
+    )
+    checks.whole("threads", threads)
+    _check_device(device)
+    found = study_folder().study(study)
+    spec = found.spec(scale, optimizer, settings, seed, **task_settings)
+    store = Store(runs)
     folder = store.folder(spec)
-    was_there = store.finished(spec) and not request.restart
+    was_there = store.finished(spec) and not restart
     is_first = ranks.launched_rank() == 0
     if not was_there:
-        with ranks.joined(request.device):
-            is_first = ranks.is_first()
-            status = _run(request, spec, folder)
+        job = Job(spec, runs, study, time_limit=limit, threads=threads, device=device)
+        with (
+            ranks.joined(device),
+            Bar("first step", quiet=quiet or not is_first) as bar,
+            _events(tensorboard if is_first else None) as events,
+        ):
+            status = train(
+                job,
+                folder,
+                _Display(spec.epochs, bar, events),
+                resume=resume,
+                restart=restart,
+                checkpoint_seconds=checkpoint_seconds,
+            )
         if status is RunStatus.INTERRUPTED:
             return RunResult(status, folder.path)
-    record = folder.record(study=request.study, scale=request.scale)
-    shown = record if is_first else None
-    return RunResult(record.status, folder.path, shown, was_there)
-
-
-def _run(request: RunRequest, spec: RunSpec, folder: RunFolder) -> RunStatus:
-    is_first = ranks.is_first()
-    job = Job(
-        spec,
-        request.runs,
-        request.study,
-        time_limit=math.inf if request.time_limit is None else request.time_limit,
-        threads=request.threads,
-        device=request.device,
+    record = folder.record(study=study, scale=scale)
+    return RunResult(
+        record.status, folder.path, record if is_first else None, was_there
     )
-    bar = Bar("first step", quiet=request.quiet or not is_first)
-    with bar, _events(request.tensorboard if is_first else None) as events:
-        return train(
-            job,
-            folder,
-            _Display(spec.epochs, bar, events),
-            resume=request.resume,
-            restart=request.restart,
-            checkpoint_seconds=request.checkpoint_seconds,
-        )
 
 
 def _check_device(device: str) -> None:

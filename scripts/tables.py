@@ -1,0 +1,302 @@
+"""Write the tables of README and docs from the records in results/, or check them.
+
+    python scripts/tables.py            write them
+    python scripts/tables.py --check    say which page is not as the records have it
+
+A table stands between `<!-- table: NAME -->` and `<!-- end -->`; BLOCKS, at the end,
+says what each NAME shows. Arms, metrics and who is better are those of `acprop.report`;
+a † is explained below its table.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from acprop.lab.guard.ablation import STEPS
+from acprop.metrics import metric_of
+from acprop.records import APART, KINDS, RunRecord, StudyRecord, Verdict, read
+from acprop.report.comparisons import Comparison, compare_all, compare_pairs
+from acprop.report.statistics import Arm, describe, over_seeds, unclean
+from acprop.report.studies import StudyRuns, compared_metric, gather, method_settings
+from acprop.report.tables import TextTable, markdown, study_table
+from acprop.report.variants import first_of
+from acprop.report.words import difference_words, summary_words
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+
+
+@cache
+def records(name: str) -> StudyRuns:
+    """A study and its runs, of results/NAME.jsonl."""
+    found = list(read(ROOT / "results" / f"{name}.jsonl"))
+    (about,) = [record for record in found if isinstance(record, StudyRecord)]
+    return gather(about, [run for run in found if isinstance(run, RunRecord)])
+
+
+def plain(name: str) -> Any:
+    """What results/NAME.json holds."""
+    return json.loads((ROOT / "results" / f"{name}.json").read_text("utf-8"))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], *notes: str) -> str:
+    """In Markdown; below it, which of its runs no commit holds."""
+    text = markdown(TextTable(tuple(head), tuple(map(tuple, rows))))
+    text += "".join(f"\n{note}\n" for note in notes if note)
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def footnote(arms: Iterable[Arm]) -> str:
+    return unclean([run for arm in arms for run in arm.runs])
+
+
+def heading(words: str, found: StudyRuns, arms: Iterable[Arm]) -> str:
+    mark = " †" if footnote(arms) else ""
+    return f"{words}: {metric_of(compared_metric(found.study)).label}{mark}"
+
+
+def mean(found: StudyRuns, arm: Arm) -> str:
+    """93.10 ± 0.21, without the interval."""
+    metric = compared_metric(found.study)
+    return summary_words(metric, over_seeds(arm, metric)).partition(" [")[0]
+
+
+def study(name: str, *, metrics: Sequence[str] = ()) -> str:
+    """A study's own table, compared by the first of `metrics`; test metrics alone."""
+    found = records(name)
+    if metrics:
+        found = replace(found, study=replace(found.study, metrics=tuple(metrics)))
+    made = study_table(found)
+    kept = [
+        i
+        for i, column in enumerate(made.columns)
+        if metrics or not column.startswith(("train", "validation", "steps"))
+    ]
+    mark = {"trials": "trials †" if unclean(found.trials) else "trials"}
+    head = [mark.get(made.columns[i], made.columns[i]) for i in kept]
+    rows = [[row[i] for i in kept] for row in made.rows]
+    return table(head, rows, unclean(found.trials), unclean(found.runs))
+
+
+def by_setting(names: Mapping[str, str], setting: str) -> str:
+    """One optimizer with two values of a setting, and the second less the first."""
+    rows: list[list[str]] = []
+    shown: list[Arm] = []
+    for name, words in names.items():
+        found = records(name)
+        metric = compared_metric(found.study)
+        ours = first_of(arm.optimizer for arm in found.arms)
+        arms = [arm for arm in found.arms if arm.optimizer == ours]
+        arms.sort(key=lambda arm: arm.settings[setting])
+        (comparison,) = compare_pairs([(arms[1], arms[0])], metric)
+        difference = difference_words(comparison.difference, metric)
+        cells = [heading(words, found, arms), *(mean(found, arm) for arm in arms)]
+        rows.append([*cells, f"{difference}: {comparison.words}"])
+        shown += arms
+    head = [describe(arm, [setting], bare=True) for arm in shown[:2]]
+    return table(["", *head, "difference"], rows, footnote(shown))
+
+
+# README's first table: a study whose scale "search" chose settings on another seed. How
+# a column and a sentence call it.
+DEFAULT = {
+    "default/mnist-mlp": ("MNIST, MLP", "MNIST"),
+    "default/vgg-batchnorm": (
+        "CIFAR-10, VGG-11 with BatchNorm",
+        "VGG-11 with BatchNorm",
+    ),
+    "default/vgg-plain": ("CIFAR-10, VGG-11 without", "VGG-11 without BatchNorm"),
+    "default/gpt-bytes": ("Moby-Dick, GPT", "the GPT"),
+    "default/ro-en": ("Romanian to English", "the translation"),
+    "default/dcgan": ("CIFAR-10, DCGAN", "the GAN"),
+}
+MARKS = {"better": " ▲", "worse": " ▼"}
+WORDS = ("better", "worse", "no difference shown")
+
+
+@cache
+def chosen(name: str) -> list[tuple[Arm, Comparison | None]]:
+    """Each method at the settings that its search preferred, beside the default."""
+    wanted = [arm.settings for arm in records(f"{name}-search").methods]
+    found = records(f"{name}-small")
+    arms = [arm for arm in found.arms if arm.settings in wanted]
+    arms.sort(key=lambda arm: arm.optimizer != "acprop")  # the default first
+    compared = compare_all(arms, arms[0], compared_metric(found.study))
+    return list(zip(arms, compared, strict=True))
+
+
+@cache
+def methods() -> dict[str, dict[str, tuple[Arm, Comparison | None]]]:
+    """Each method by its name, and what became of it in each study."""
+    arms = [arm for name in DEFAULT for arm, _ in chosen(name)]
+    apart = [n for n in method_settings(arms) if any(n in a.written for a in arms)]
+    found: dict[str, dict[str, tuple[Arm, Comparison | None]]] = {}
+    for name in DEFAULT:
+        for arm, comparison in chosen(name):
+            found.setdefault(describe(arm, apart), {})[name] = arm, comparison
+    return found
+
+
+def across() -> str:
+    """Methods by studies; ▲ and ▼: better or worse than the default."""
+    head, shown = [""], list[Arm]()
+    for name, (words, _) in DEFAULT.items():
+        arms = [arm for arm, _ in chosen(name)]
+        head.append(heading(words, records(f"{name}-small"), arms))
+        shown += arms
+    rows = [
+        [row, *(_cell(name, *in_studies.get(name, (None, None))) for name in DEFAULT)]
+        for row, in_studies in methods().items()
+    ]
+    return table(head, rows, footnote(shown))
+
+
+def _cell(name: str, arm: Arm | None, comparison: Comparison | None) -> str:
+    if arm is None:
+        return "–"
+    lost = len(arm.runs) - len(arm.done)
+    text = mean(records(f"{name}-small"), arm) + (f" ({lost} lost)" if lost else "")
+    text += MARKS.get(comparison.words, "") if comparison else ""
+    return f"{text}, lr {arm.settings['lr']:g}, β2 {arm.settings['beta2']:g}"
+
+
+def verdicts() -> str:
+    """The marks of that table in words."""
+    lines: list[str] = []
+    for row, in_studies in methods().items():
+        found: dict[str, list[str]] = {}
+        for name, (_, comparison) in in_studies.items():
+            if comparison is not None:
+                word = comparison.words if comparison.words in WORDS else WORDS[-1]
+                found.setdefault(word, []).append(f"on {DEFAULT[name][1]}")
+        parts = [f"{word} {_listed(found[word])}" for word in WORDS if word in found]
+        lines += [f"- **{row}**: {'; '.join(parts)}.\n"] if parts else []
+    return "".join(lines)
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+
+
+def claims() -> str:
+    """The paper's statements by kind and verdict."""
+    found = read(ROOT / "results" / "lab" / "verdicts.jsonl")
+    paper = [v for v in found if isinstance(v, Verdict) and v.owner == "paper"]
+    words = ("holds", "fails", "undecided")
+    rows = [
+        [
+            f"{kind}{', counted apart' if kind in APART else ''}",
+            *(str(sum((v.kind, v.verdict) == (kind, w) for v in paper)) for w in words),
+        ]
+        for kind in KINDS
+    ]
+    return table(["kind of statement", "hold", "fail", "undecided"], rows)
+
+
+def hazards() -> str:
+    """Worst step/lr, and the share of the planes with the right drift."""
+    names = (
+        "zero first",
+        "silent start",
+        "silent later",
+        "β1 = 0",
+        "constant",
+        "embedding",
+    )
+    rows = [
+        [
+            row["variant"],
+            *(f"{row['worst_step'][name]:.3g}" for name in names),
+            " / ".join(f"{row['right_drift']['dense'][t][-1]:.2f}" for t in STEPS),
+            f"{row['right_drift']['sparse']['limit'][-1]:.2f}",
+        ]
+        for row in plain("guard/ablation")["rows"]
+    ]
+    return table(["", *names, "dense, 10⁴ / 10⁶ / limit", "sparse, limit"], rows)
+
+
+def codes() -> str:
+    """How far √s is from float32, for blocks of more and more different elements."""
+    cells: dict[str, list[str]] = {}
+    head = [""]
+    for row in plain("small-state/codes")["rows"]:
+        text = f"{100 * row['bias']:+.1f} ± {100 * row['deviation']:.0f} %"
+        text += f", {row['zeros']} zeros" if row["zeros"] else ""
+        cells.setdefault(row["code"], []).append(text.replace("-", "−"))
+        head.append(f"spread {row['spread']:g}")
+    return table(dict.fromkeys(head), [[name, *found] for name, found in cells.items()])
+
+
+def coverage() -> str:
+    """How often intervals hold the true mean, in percent."""
+    methods = ("ours", "Student", "percentile", "BCa")
+    rows = [
+        [row["shape"], str(row["n"]), *(f"{100 * row[m]:.1f}" for m in methods)]
+        for row in plain("protocol/coverage")["rows"]
+    ]
+    return table(["values", "n", *methods], rows)
+
+
+def speed() -> str:
+    """How many times faster ACProp().step() is; two threads, wall time."""
+    sets = {n: s["2 threads"]["ratios"] for n, s in plain("perf/step")["sets"].items()}
+    peers = next(iter(sets.values()))
+    rows = [[p, *(f"{s[p]['median']:.2f} ×" for s in sets.values())] for p in peers]
+    return table(["`ACProp().step()` against", *sets], rows)
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "default": across,
+    "verdicts": verdicts,
+    "betas": partial(
+        by_setting,
+        {f"{name}-small": words for name, (words, _) in list(DEFAULT.items())[:4]},
+        "beta2",
+    ),
+    "tuned": partial(study, "vision/mnist-tuned-small"),
+    "rooms": partial(
+        study, "rl/dqn-four-rooms-small", metrics=("mean_return", "train_return")
+    ),
+    "small": partial(
+        by_setting,
+        {
+            "small-state/mnist-mlp-small": "MNIST, MLP",
+            "small-state/gpt-bytes-small": "Moby-Dick, GPT",
+        },
+        "small_state",
+    ),
+    "claims": claims,
+    "hazards": hazards,
+    "codes": codes,
+    "coverage": coverage,
+    "speed": speed,
+}
+MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.S)
+
+
+def filled(text: str) -> str:
+    """A page with its tables as the records have them."""
+    return MARKED.sub(lambda m: f"{m[1]}{BLOCKS[m[2]]()}{m[3]}", text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="compare, do not write")
+    check = parser.parse_args().check
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        made = filled(text)
+        if check and made != text:
+            sys.exit(f"{page.name} differs from its records; run scripts/tables.py")
+        if made != text:
+            page.write_text(made, "utf-8")
+
+
+if __name__ == "__main__":
+    main()
