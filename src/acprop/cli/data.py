@@ -1,6 +1,5 @@
 """`acprop data …`: the data sets, where they are and whether they are whole."""
 
-import json as json_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,18 +22,17 @@ Json = Annotated[bool, typer.Option("--json", help="print one JSON object a line
 def list_sets(json: Json = False) -> None:
     """Every set we know, and whether it is here."""
     rows = [_row(name) for name in data.NAMES]
-    if json:
-        for row in rows:
-            typer.echo(json_module.dumps(row, ensure_ascii=False))
-        return
+    show.emit(rows if json else [rows], _table, json=json)
+
+
+def _table(rows: Any) -> show.Words:
     table = Table("name", "what", "MB", "here")
     for row in rows:
         source = row["source"]
         here = f"from {source['route']} {source['origin']}" if source else "no"
         size = f"{row['n_bytes'] / 1e6:.0f}" if row["n_bytes"] else ""
         table.add_row(row["name"], row["title"], size, here)
-    show.console.print(table)
-    show.console.print(f"in {data.cache_folder()}", soft_wrap=True)
+    return [table, f"in {data.cache_folder()}"]
 
 
 def _row(name: str) -> dict[str, Any]:
@@ -78,14 +76,13 @@ def verify(
 ) -> None:
     """Hash every file again; exit 1 if something is damaged or missing."""
     wanted = names or [n for n in data.NAMES if data.folder_of(n).exists()]
-    found = {data.describe(name).name: data.verify(name) for name in wanted}
-    for name, problems in found.items():
-        if json:
-            typer.echo(json_module.dumps({"name": name, "problems": problems}))
-        else:
-            typer.echo(f"{name}: {'whole' if not problems else ''}".rstrip())
-            for problem in problems:
-                typer.echo(f"  {problem}")
+    found = [{"name": name, "problems": data.verify(name)} for name in wanted]
+    show.emit(found, _problems, json=json)
     if not found and not json:
         typer.echo(f"nothing to verify in {data.cache_folder()}")
-    raise typer.Exit(int(any(found.values())))
+    raise typer.Exit(int(any(one["problems"] for one in found)))
+
+
+def _problems(found: dict[str, Any]) -> show.Words:
+    problems = [f"  {problem}" for problem in found["problems"]]
+    return [f"{found['name']}: {'' if problems else 'whole'}".rstrip(), *problems]
