@@ -68,7 +68,7 @@ BAD = [
     ),
     (
         replace(SPEC, task_settings=TASK | {"dataset": "moby-dick"}),
-        "^dataset must be a set of images in memory, got 'moby-dick'",
+        "^dataset must be a set of images, got 'moby-dick'",
     ),
     (replace(SPEC, optimizer="foo"), "^optimizer must be one of .*, got 'foo'$"),
     (replace(SPEC, settings={"lr": -1.0}), "^lr must be "),

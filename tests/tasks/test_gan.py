@@ -315,7 +315,9 @@ BAD = {
         "features": "vgg"
     },
     "width must be finite and above 0, got 0": {"width": 0},
-    "width must be finite and above 0, got -1": {"discriminator_width": -1},
+    "discriminator_width must be finite and above 0, got -1": {
+        "discriminator_width": -1
+    },
     "batch must be 1 or more, got 0": {"batch": 0},
     "latent must be a whole number, got 8.0": {"latent": 8.0},
     "n_discriminator must be 1 or more, got 0": {"n_discriminator": 0},

@@ -15,7 +15,7 @@ from acprop.bench.run import digest
 from acprop.bench.tasks import read_settings
 from acprop.tasks import vision
 from acprop.tasks.data.augment import normalised
-from acprop.tasks.feed import MemoryFeed
+from acprop.tasks.feed import Feed
 from acprop.tasks.learner import second_moment
 from acprop.tasks.vision import VisionSettings, VisionTask
 
@@ -169,7 +169,7 @@ def test_what_is_judged_has_no_part_in_training(task):
     other = copy.copy(task())
     images = other.feed.images
     blank = {"val_x": images.val_x * 0, "test_x": images.test_x * 0}
-    other.feed = MemoryFeed(replace(images, **blank))
+    other.feed = Feed(replace(images, **blank))
     sessions = [begin(task()), begin(other)]
     seen = []
     for session in sessions:

@@ -7,7 +7,7 @@ Samples are measured by the Fréchet distance of their features to those of real
 
 import io
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from PIL import Image
@@ -62,7 +62,8 @@ class GanSettings:
     def __post_init__(self) -> None:
         check_types(self)
         checks.positive("width", self.width)
-        checks.positive("discriminator_width", self.discriminator_width or self.width)
+        if self.discriminator_width is not None:
+            checks.positive("discriminator_width", self.discriminator_width)
         for name in ("n_validation", "n_samples", "n_test"):
             if (n := getattr(self, name)) is not None:
                 checks.whole(name, n, least=2)  # a covariance needs two
@@ -89,9 +90,11 @@ class GanTask:
             n_test=settings.n_test,
         )
         self.features = features(settings.features, device)
+        x = (self.images.train_x, self.images.val_x, self.images.test_x)
+        self.train_x, val_x, test_x = cast(tuple[Tensor, Tensor, Tensor], x)
         self.real = {
-            "val": real_gaussian(self.features, self.images.val_x),
-            "test": real_gaussian(self.features, self.images.test_x),
+            "val": real_gaussian(self.features, val_x),
+            "test": real_gaussian(self.features, test_x),
         }
         identity = self.features.identity
         self.source = {settings.dataset: self.images.source, "features": identity}
@@ -177,7 +180,7 @@ class GanSession:
 
     def batch(self, step: int, i: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Real images, half of them mirrored, with labels; latents and classes."""
-        s, train_x = self.settings, self.images.train_x
+        s, train_x = self.settings, self.task.train_x
         draw = random_stream(self.seed, "batch", step, i)
         rows = torch.randint(len(train_x), (s.batch,), generator=draw)
         mirrored = torch.rand(s.batch, generator=draw) < 0.5

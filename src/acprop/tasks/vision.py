@@ -10,7 +10,9 @@ from torch.nn.functional import cross_entropy
 from acprop import ranks
 from acprop.checks import UserError
 from acprop.tasks import nets
-from acprop.tasks.feed import Feed, feed
+from acprop.tasks.data.images import Images, load
+from acprop.tasks.data.sampling import split
+from acprop.tasks.feed import Feed
 from acprop.tasks.learner import NetworkSession, Pair, mean_loss
 from acprop.tasks.settings import StepSettings
 from acprop.tasks.task import Metrics, OptimizerFactory, random_stream, weights_of
@@ -48,14 +50,14 @@ class VisionTask:
     def __init__(self, settings: VisionSettings, *, device: str = "cpu") -> None:
         self.settings, self.device = settings, device
         self.name = f"vision/{settings.dataset}-{settings.net}"
-        self.feed = feed(
-            settings.dataset,
+        images = split(
+            load(settings.dataset, size=settings.size or 224),
             n_train=settings.n_train,
             n_validation=settings.n_validation,
             n_test=settings.n_test,
-            size=settings.size or 224,
         )
-        self.source = {settings.dataset: self.feed.source}
+        self.feed = Feed(images)
+        self.source = {settings.dataset: images.source}
 
     def begin(self, seed: int, optimizer: OptimizerFactory) -> "VisionSession":
         """Same seed: same weights and data order for every optimizer."""
@@ -69,9 +71,9 @@ class VisionSession(NetworkSession[VisionSettings]):
         self, task: VisionTask, seed: int, optimizer: OptimizerFactory
     ) -> None:
         s, self.feed = task.settings, task.feed
-        net = _network(s, self.feed, seed)
+        net = _network(s, self.feed.images, seed)
         super().__init__(net, optimizer, s, seed, task.device, batch=s.batch, n_sums=3)
-        self.n_train = len(self.feed.labels["train"])
+        self.n_train = len(self.feed.images.train_y)
         self.steps_per_epoch = self.n_train // s.batch
         if not self.steps_per_epoch:
             raise UserError(
@@ -119,7 +121,7 @@ class VisionSession(NetworkSession[VisionSettings]):
         return out
 
     def _evaluated(self, part: Literal["val", "test"]) -> tuple[float, float]:
-        n, size = len(self.feed.labels[part]), EVALUATION_BATCH
+        n, size = len(self.feed.images.part(part)[1]), EVALUATION_BATCH
 
         def batch(i: int) -> Pair:
             rows = slice(i * size, (i + 1) * size)
@@ -143,13 +145,13 @@ def _evaluation_sums(logits: Tensor, y: Tensor) -> Tensor:
     return torch.tensor([float(loss), float(right)], dtype=torch.float64)
 
 
-def _network(settings: VisionSettings, feed: Feed, seed: int) -> nn.Module:
-    channels, height, width = feed.shape
+def _network(settings: VisionSettings, images: Images, seed: int) -> nn.Module:
+    _, channels, height, width = images.train_x.shape
     side = settings.size
     with weights_of(seed):
         net = nets.build(
             settings.net,
-            n_classes=feed.n_classes,
+            n_classes=images.n_classes,
             image=(channels, side or height, side or width),
             stem=settings.stem,
             width=settings.width,

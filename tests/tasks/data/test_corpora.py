@@ -57,7 +57,7 @@ def test_a_set_that_is_no_corpus_is_refused():
 
 
 def test_a_corpus_is_no_set_of_images():
-    with pytest.raises(ValueError, match="must be a set of images in memory, got"):
+    with pytest.raises(ValueError, match="must be a set of images, got"):
         load("nmt-de-en")
 
 

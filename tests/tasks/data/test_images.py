@@ -92,11 +92,6 @@ def test_a_set_that_is_not_there_is_not_loaded():
         load("mnist")
 
 
-def test_imagenet_does_not_fit_in_memory():
-    with pytest.raises(ValueError, match="a set of images in memory, got 'imagenet'"):
-        load("imagenet")
-
-
 def test_moments_are_those_of_every_pixel():
     x = torch.randint(256, (20, 3, 8, 8), generator=torch.Generator().manual_seed(0))
     pixels = x.double().div(255).transpose(0, 1).flatten(1)

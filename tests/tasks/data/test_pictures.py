@@ -9,14 +9,14 @@ from PIL import Image
 
 from acprop.tasks.data import DataError, fetch, is_present, source_of, verify
 from acprop.tasks.data.folders import listing
+from acprop.tasks.data.images import load
 from acprop.tasks.data.pictures import (
     Boxes,
-    ImageFolder,
     draw_boxes,
+    listed,
     middle,
     random_box,
 )
-from acprop.tasks.feed import feed
 
 CLASSES = ("n01440764", "n01443537")
 
@@ -48,12 +48,11 @@ def test_a_folder_is_remembered_not_copied(imagenet, cache):
 
 def test_labels_are_the_classes_in_the_order_of_their_names(imagenet):
     fetch("imagenet", folder=imagenet)
-    fed = feed("imagenet", n_train=None, n_validation=0, n_test=None, size=32)
-    assert fed.folders["train"].classes == CLASSES
-    assert fed.labels["train"].tolist() == [0, 0, 1, 1]
-    assert fed.labels["test"].tolist() == [0, 1]
-    assert fed.n_classes == 2
-    x = fed.pixels("train", torch.tensor([0, 3]), None)
+    images = load("imagenet", size=32)
+    assert images.train_y.tolist() == [0, 0, 1, 1]
+    assert images.test_y.tolist() == [0, 1]
+    assert images.n_classes == 2
+    x = images.train_x.read(torch.tensor([0, 3]))
     assert x.shape == (2, 3, 32, 32)
     assert x[:, :, 16, 16].argmax(1).tolist() == [0, 2]
 
@@ -118,13 +117,13 @@ def gradient(tmp_path):
     folder.mkdir(parents=True)
     ramp = Image.linear_gradient("L").rotate(90).resize((256, 128))
     ramp.convert("RGB").save(folder / "ramp.png")
-    return ImageFolder(tmp_path / "one")
+    return lambda size: listed(tmp_path / "one", size)[0]
 
 
 def test_a_flip_is_a_mirror(gradient):
     numbers = torch.full((2, 10, 4), 0.5)
     boxes = Boxes(numbers, torch.tensor([False, True]))
-    straight, mirrored = gradient.read(torch.tensor([0, 0]), size=32, boxes=boxes)
+    straight, mirrored = gradient(32).read(torch.tensor([0, 0]), boxes)
     assert torch.equal(straight, mirrored.flip(-1))
     assert not torch.equal(straight, mirrored)
 
@@ -132,10 +131,10 @@ def test_a_flip_is_a_mirror(gradient):
 def test_a_part_of_the_rows_is_read_as_among_all(gradient):
     rows = torch.zeros(8, dtype=torch.long)
     boxes = draw_boxes(8, generator=torch.Generator().manual_seed(0))
-    whole = gradient.read(rows, size=24, boxes=boxes)
+    whole = gradient(24).read(rows, boxes)
     assert not torch.equal(whole[0], whole[1])
     half = slice(4, 8)
-    part = gradient.read(rows[half], size=24, boxes=boxes.take(half))
+    part = gradient(24).read(rows[half], boxes.take(half))
     assert torch.equal(part, whole[half])
 
 
@@ -160,9 +159,9 @@ def test_random_boxes_fit_and_have_their_area_and_shape():
 
 def test_without_a_box_the_middle_is_read(gradient):
     """112 is 7/8 of 128, so that nothing has to be scaled."""
-    with Image.open(gradient.folder / gradient.files[0]) as picture:
+    with Image.open(gradient(112).files[0]) as picture:
         expected = torch.tensor(list(picture.crop((72, 8, 184, 120)).tobytes()))
-    found = gradient.read(torch.tensor([0]), size=112)[0]
+    found = gradient(112).read(torch.tensor([0]))[0]
     assert found.permute(1, 2, 0).flatten().tolist() == expected.tolist()
 
 

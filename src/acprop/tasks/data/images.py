@@ -1,4 +1,4 @@
-"""A set of small images, whole in memory, straight from the binary files.
+"""A set of images: whole in memory, straight from the binary files, or in folders.
 
 idx        16 or 8 bytes of header, big-endian, then the bytes
 cifar10    records of 1 label and 3072 bytes: R, G, B, each row by row
@@ -8,7 +8,7 @@ cifar100   records of 1 coarse label, 1 fine label and 3072 bytes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -16,8 +16,10 @@ from torch import Tensor
 
 from acprop.checks import UserError
 from acprop.tasks.data import store
+from acprop.tasks.data.pictures import Pictures, listed
 from acprop.tasks.data.sets import Dataset, describe
 
+Pixels = Tensor | Pictures
 Pair = tuple[Tensor, Tensor]
 
 
@@ -25,40 +27,56 @@ Pair = tuple[Tensor, Tensor]
 class Images:
     """uint8 images [N, C, H, W] with int64 labels; mean and std of pixels / 255.
 
+    Of a set in folders they are decoded when they are needed.
     val_x, val_y: none until ``split`` holds them out of the training set.
     source: route, origin, checksums and time, as the cache recorded them.
     """
 
     name: str
-    train_x: Tensor
+    train_x: Pixels
     train_y: Tensor
-    val_x: Tensor
+    val_x: Pixels
     val_y: Tensor
-    test_x: Tensor
+    test_x: Pixels
     test_y: Tensor
     n_classes: int
     mean: tuple[float, ...]
     std: tuple[float, ...]
     source: dict[str, Any]
 
+    def part(self, name: Literal["train", "val", "test"]) -> tuple[Pixels, Tensor]:
+        return getattr(self, f"{name}_x"), getattr(self, f"{name}_y")
 
-def load(name: str, *, cache: Path | None = None) -> Images:
-    """Read a fetched set into memory. Sizes are checked, bytes by ``verify``."""
+
+def load(name: str, *, size: int = 224, cache: Path | None = None) -> Images:
+    """Open a fetched set. Sizes are checked, bytes by ``verify``.
+
+    size: the side to which pictures in folders are cut.
+    """
     data = describe(name)
-    if data.form not in ("idx", "cifar10", "cifar100"):
-        raise UserError(f"dataset must be a set of images in memory, got {name!r}")
-    folder, source = store.complete(name, cache)
-    (train_x, train_y), (test_x, test_y) = _read(data, folder)
-    mean, std = (data.mean, data.std) if data.mean else moments(train_x)
+    mean, std, n_classes = data.mean, data.std, data.n_classes
+    if data.form == "folders":
+        source = store.source_of(name, cache)
+        (train_x, train_y), (test_x, test_y) = (
+            listed(Path(source["origin"], part), size) for part in ("train", "val")
+        )
+        n_classes = source["n_classes"]
+    elif data.form in ("idx", "cifar10", "cifar100"):
+        folder, source = store.complete(name, cache)
+        (train_x, train_y), (test_x, test_y) = _read(data, folder)
+        if not mean:
+            mean, std = moments(train_x)
+    else:
+        raise UserError(f"dataset must be a set of images, got {name!r}")
     return Images(
         name=name,
         train_x=train_x,
         train_y=train_y,
-        val_x=train_x[:0],
+        val_x=train_x.index_select(0, torch.arange(0)),
         val_y=train_y[:0],
         test_x=test_x,
         test_y=test_y,
-        n_classes=data.n_classes,
+        n_classes=n_classes,
         mean=mean,
         std=std,
         source=source,

@@ -28,8 +28,12 @@ def split(
     Every part has its share of every class. What is held out does not depend on
     n_train; None keeps all.
     """
-    labels = images.train_y, images.test_y
-    kept, held, tested = split_rows(labels, n_validation, n_train, n_test)
+    kept, held = hold_out(images.train_y, n_validation)
+    if n_train is not None:
+        kept = kept[_chosen("n_train", images.train_y[kept], n_train)]
+    tested = torch.arange(len(images.test_y))
+    if n_test is not None:
+        tested = _chosen("n_test", images.test_y, n_test)
     return replace(
         images,
         train_x=images.train_x.index_select(0, kept),
@@ -39,23 +43,6 @@ def split(
         test_x=images.test_x.index_select(0, tested),
         test_y=images.test_y[tested],
     )
-
-
-def split_rows(
-    labels: tuple[Tensor, Tensor],
-    n_validation: int,
-    n_train: int | None,
-    n_test: int | None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows to train on, to hold out and to test on, from labels of train and test."""
-    train_y, test_y = labels
-    kept, held = hold_out(train_y, n_validation)
-    if n_train is not None:
-        kept = kept[_chosen("n_train", train_y[kept], n_train)]
-    tested = torch.arange(len(test_y))
-    if n_test is not None:
-        tested = _chosen("n_test", test_y, n_test)
-    return kept, held, tested
 
 
 def _chosen(argument: str, labels: Tensor, n: int) -> Tensor:
