@@ -80,7 +80,6 @@ sanitize: setup  ## the C code under address and undefined-behaviour sanitizers
 
 perf: setup  ## speed, as ratios measured in one run
 	$(BIN)/python perf/step.py
-	$(BIN)/python perf/blocked.py
 	$(BIN)/python perf/small_state.py
 	$(BIN)/python perf/sweep.py
 	$(BIN)/python perf/input.py

@@ -23,7 +23,7 @@ from acprop.metrics import metric_of
 from acprop.records import APART, KINDS, RunRecord, StudyRecord, Verdict, read
 from acprop.report.comparisons import Comparison, compare_all, compare_pairs
 from acprop.report.statistics import Arm, describe, over_seeds, unclean
-from acprop.report.studies import StudyRuns, compared_metric, gather, method_settings
+from acprop.report.studies import StudyRuns, gather, method_settings
 from acprop.report.tables import TextTable, markdown, study_table
 from acprop.report.variants import first_of
 from acprop.report.words import difference_words, summary_words
@@ -58,12 +58,12 @@ def footnote(arms: Iterable[Arm]) -> str:
 
 def heading(words: str, found: StudyRuns, arms: Iterable[Arm]) -> str:
     mark = " †" if footnote(arms) else ""
-    return f"{words}: {metric_of(compared_metric(found.study)).label}{mark}"
+    return f"{words}: {metric_of(found.metric).label}{mark}"
 
 
 def mean(found: StudyRuns, arm: Arm) -> str:
     """93.10 ± 0.21, without the interval."""
-    metric = compared_metric(found.study)
+    metric = found.metric
     return summary_words(metric, over_seeds(arm, metric)).partition(" [")[0]
 
 
@@ -90,7 +90,7 @@ def by_setting(names: Mapping[str, str], setting: str) -> str:
     shown: list[Arm] = []
     for name, words in names.items():
         found = records(name)
-        metric = compared_metric(found.study)
+        metric = found.metric
         ours = first_of(arm.optimizer for arm in found.arms)
         arms = [arm for arm in found.arms if arm.optimizer == ours]
         arms.sort(key=lambda arm: arm.settings[setting])
@@ -127,7 +127,7 @@ def chosen(name: str) -> list[tuple[Arm, Comparison | None]]:
     found = records(f"{name}-small")
     arms = [arm for arm in found.arms if arm.settings in wanted]
     arms.sort(key=lambda arm: arm.optimizer != "acprop")  # the default first
-    compared = compare_all(arms, arms[0], compared_metric(found.study))
+    compared = compare_all(arms, arms[0], found.metric)
     return list(zip(arms, compared, strict=True))
 
 

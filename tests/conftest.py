@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 # Before torch is imported, and for all processes that tests start: threads of several
@@ -93,6 +94,36 @@ def once(tmp_path_factory, worker_id):
         return json.loads(kept.read_text())
 
     return get
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """The runs of a study happen here: a worker needs seconds to import torch."""
+    # Here: the optimizers are also tested where there is torch and little else.
+    from acprop.bench.engines.local import LocalEngine
+    from acprop.bench.engines.work import work
+
+    class Crew:
+        def __init__(self):
+            self.jobs = []
+
+        def room(self):
+            return 1 - len(self.jobs)
+
+        def submit(self, jobs):
+            self.jobs += jobs
+
+        def wait(self, seconds):
+            del seconds
+            job = self.jobs.pop()
+            return [(job.spec.id, work(job, lambda _: None))]
+
+    @contextmanager
+    def stay(engine, root, n_runs):
+        del engine, root, n_runs
+        yield Crew()
+
+    monkeypatch.setattr(LocalEngine, "open", stay)
 
 
 @pytest.fixture

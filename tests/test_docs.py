@@ -3,6 +3,7 @@
 import re
 import runpy
 import shlex
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -111,7 +112,8 @@ def shell_commands():
 @pytest.mark.parametrize("words", shell_commands(), ids=" ".join)
 def test_every_command_of_the_readme_runs(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "results").symlink_to(ROOT / "results")
+    for name in ("lab", "gan", "small-state"):  # to draw all takes long
+        shutil.copytree(ROOT / "results" / name, tmp_path / "results" / name)
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
 

@@ -48,7 +48,7 @@ def test_a_run_of_two_candidates_can_be_noted(scripts, tmp_path):
     assert json.loads(line)["medians"]["a / b"] > 0
 
 
-@pytest.mark.parametrize("script", ["step", "blocked", "sweep", "input", "rl"])
+@pytest.mark.parametrize("script", ["step", "sweep", "input", "rl"])
 def test_the_newest_line_of_the_history_is_the_record(script, scripts):
     """Who commits a record commits its line."""
     _, history = scripts

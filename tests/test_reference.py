@@ -54,7 +54,7 @@ CONVENTIONS = list(rule.CONVENTIONS.values())
 # 1 - β2^k loses three digits at k = 1 and β2 = 0.999, whoever computes it.
 ROUNDING = 1e-12
 
-few = settings(max_examples=40, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=15, deadline=None, derandomize=True, database=None)
 # Multiples of 1/64: sums and squares are exact in any order, and nothing underflows.
 numbers = st.integers(-64, 64).map(lambda i: i / 64)
 betas = st.sampled_from([0.0, 0.5, 0.9, 0.99])
@@ -240,7 +240,7 @@ def test_the_golden_file_is_what_its_script_writes():
 def test_every_golden_case_has_its_own_name_and_covers_the_table():
     ids = {case["id"] for case in FAMILY["cases"]}
     assert len(ids) == len(FAMILY["cases"])
-    named = {name for name, r in vars(rule).items() if isinstance(r, Rule)} - {"SDPROP"}
+    named = {name for name, r in vars(rule).items() if isinstance(r, Rule)}
     slugs = {name.lower().replace("_", "-") for name in named}
     assert {f"{r}-{c}" for r in slugs for c in rule.CONVENTIONS} <= ids
 

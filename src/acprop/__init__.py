@@ -26,25 +26,6 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_HOME = {
-    "ACProp": "optim",
-    "AdaBelief": "optim",
-    "AdaShift": "optim",
-    "Adam": "optim",
-    "Box": "optim",
-    "RMSprop": "optim",
-    "create": "optim",
-    "param_groups": "optim",
-    "release_gradients": "optim",
-    "to_adamw": "optim",
-    "AUTHORS": "rule",
-    "GUARDED": "rule",
-    "OPTAX": "rule",
-    "PAPER": "rule",
-    "Convention": "rule",
-    "Rule": "rule",
-}
-
 __all__ = [
     "AUTHORS",
     "GUARDED",
@@ -63,14 +44,16 @@ __all__ = [
     "release_gradients",
     "to_adamw",
 ]
+_OF_RULE = {"AUTHORS", "GUARDED", "OPTAX", "PAPER", "Convention", "Rule"}
 
 
 def __getattr__(name: str) -> object:
     if name == "__version__":  # it stands in pyproject.toml and nowhere else
         return import_module("importlib.metadata").version("acprop")
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module 'acprop' has no attribute {name!r}")
-    return getattr(import_module(f"acprop.{_HOME[name]}"), name)
+    room = "acprop.rule" if name in _OF_RULE else "acprop.optim"
+    return getattr(import_module(room), name)
 
 
 def __dir__() -> list[str]:

@@ -6,10 +6,10 @@ defect of ours, and ends with its traceback. Every message has the form
 `<argument> must <condition>, got <value>[; <remedy>]`.
 """
 
-from collections.abc import Collection, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager
 from difflib import get_close_matches
-from math import isfinite
+from math import inf, isfinite
 from numbers import Real
 from typing import Any, TypeVar
 
@@ -57,36 +57,32 @@ def number(name: str, value: Any) -> float:
 
 def finite(name: str, value: Any) -> float:
     """A number that is neither ∞ nor NaN."""
-    if not isfinite(number(name, value)):
-        raise UserError(f"{name} must be finite, got {value}")
-    return float(value)
+    return _such(name, value, isfinite, "be finite")
 
 
 def positive(name: str, value: Any) -> float:
     """A finite number above 0."""
-    if not (isfinite(number(name, value)) and value > 0):
-        raise UserError(f"{name} must be finite and above 0, got {value}")
-    return float(value)
+    return _such(name, value, lambda v: 0 < v < inf, "be finite and above 0")
 
 
 def not_negative(name: str, value: Any) -> float:
     """A finite number, 0 or more."""
-    if not (isfinite(number(name, value)) and value >= 0):
-        raise UserError(f"{name} must be finite and 0 or more, got {value}")
-    return float(value)
+    return _such(name, value, lambda v: 0 <= v < inf, "be finite and 0 or more")
 
 
 def decay(name: str, value: Any) -> float:
     """The decay of a running mean; also a share that must leave something."""
-    if not 0 <= number(name, value) < 1:
-        raise UserError(f"{name} must be in [0, 1), got {value}")
-    return float(value)
+    return _such(name, value, lambda v: 0 <= v < 1, "be in [0, 1)")
 
 
 def between(name: str, value: Any) -> float:
     """A number between 0 and 1, neither included."""
-    if not 0 < number(name, value) < 1:
-        raise UserError(f"{name} must be between 0 and 1, got {value}")
+    return _such(name, value, lambda v: 0 < v < 1, "be between 0 and 1")
+
+
+def _such(name: str, value: Any, is_such: Callable[[float], bool], words: str) -> float:
+    if not is_such(number(name, value)):
+        raise UserError(f"{name} must {words}, got {value}")
     return float(value)
 
 

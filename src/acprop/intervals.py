@@ -17,35 +17,36 @@ from functools import lru_cache
 import numpy as np
 from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 
+CONFIDENCE = 0.95
 FEWEST = 8  # values for a bootstrap
 _RESAMPLES = 9999
 
 
-def half_width(std: float, n: int, confidence: float = 0.95) -> float:
+def half_width(std: float, n: int) -> float:
     """t·std/√n, with Student's t for n - 1 degrees of freedom."""
-    return _t(n, confidence) * std / math.sqrt(n)
+    return _t(n) * std / math.sqrt(n)
 
 
-def interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
+def interval(values: Sequence[float]) -> tuple[float, float]:
     """Where the mean lies; NaN for fewer than two values."""
-    return _interval(tuple(map(float, values)), confidence)
+    return _interval(tuple(map(float, values)))
 
 
 @lru_cache(maxsize=4096)  # a table asks for the same one several times
-def _interval(values: tuple[float, ...], confidence: float) -> tuple[float, float]:
+def _interval(values: tuple[float, ...]) -> tuple[float, float]:
     n = len(values)
     if n < 2:
         return math.nan, math.nan
     if n >= FEWEST:
-        return bootstrap(values, confidence)
+        return bootstrap(values)
     mean = float(np.mean(values))
-    half = half_width(float(np.std(values, ddof=1)), n, confidence)
+    half = half_width(float(np.std(values, ddof=1)), n)
     return mean - half, mean + half
 
 
-def bootstrap(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
+def bootstrap(values: Sequence[float]) -> tuple[float, float]:
     """Expanded percentiles of resampled means; the same values give the same ends."""
-    level = 1 - 2 * expanded_share(len(values), confidence)
+    level = 1 - 2 * expanded_share(len(values))
     found = stats.bootstrap(  # pyright: ignore
         (np.asarray(values, float),),
         np.mean,
@@ -57,11 +58,11 @@ def bootstrap(values: Sequence[float], confidence: float = 0.95) -> tuple[float,
     return float(found.low), float(found.high)  # pyright: ignore
 
 
-def expanded_share(n: int, confidence: float = 0.95) -> float:
+def expanded_share(n: int) -> float:
     """The share of resampled means that is left out at either end."""
-    reach = math.sqrt(n / (n - 1)) * _t(n, confidence)
+    reach = math.sqrt(n / (n - 1)) * _t(n)
     return float(stats.norm.cdf(-reach))  # pyright: ignore
 
 
-def _t(n: int, confidence: float) -> float:
-    return float(stats.t.ppf((1 + confidence) / 2, n - 1))  # pyright: ignore
+def _t(n: int) -> float:
+    return float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1))  # pyright: ignore

@@ -10,15 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
-__all__ = [
-    "METRICS",
-    "Metric",
-    "is_declared",
-    "metric_of",
-    "primary_metric",
-    "value_words",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Metric:

@@ -64,12 +64,6 @@ class Bar:
         """So much more is done."""
         self._progress.update(self._row, advance=amount)
 
-    def set(self, words: str, completed: float, total: float) -> None:
-        """Say what is worked on, how much of it is done, and of how much."""
-        self._progress.update(
-            self._row, description=words, completed=completed, total=total
-        )
-
     def share(self, name: str, share: float, weight: float = 1.0) -> None:
         """So large a share of one of several things is done; never less than before."""
         gained = max(0.0, share - self._shares.get(name, 0.0))

@@ -25,8 +25,6 @@ SCHEMA = 2
 # JSON has no NaN: it is null there.
 Number = Annotated[float, BeforeValidator(lambda v: math.nan if v is None else v)]
 Numbers = tuple[Number, ...]
-Rows = tuple[Numbers, ...]
-Counts = tuple[tuple[int, ...], ...]
 
 Finite = Literal["converged", "not converged", "undecided"]
 Asymptotic = Literal["converges", "diverges"]
@@ -180,10 +178,10 @@ class Surface(_Strict):
     value_label: str
     x: Numbers
     y: Numbers
-    values: Rows
+    values: tuple[Numbers, ...]
     value_range: tuple[float, float] | None = None
-    n_runs: Counts = ()
-    n_diverged: Counts = ()
+    n_runs: tuple[tuple[int, ...], ...] = ()
+    n_diverged: tuple[tuple[int, ...], ...] = ()
     about: Plain = field(default_factory=dict[str, Any])
 
 
@@ -267,21 +265,18 @@ class RunStatus(StrEnum):
     @property
     def message(self) -> str:
         """What happened, for a person."""
-        return _MESSAGES[self]
+        return {
+            "done": "trained to the end",
+            "diverged": "the loss became NaN or infinite",
+            "timeout": "the time limit was reached; it can be resumed",
+            "interrupted": "stopped before the end; it can be resumed",
+            "error": "an error ended it",
+        }[self.value]
 
     @property
     def is_result(self) -> bool:
         """Is there nothing left to run?"""
         return self in (RunStatus.DONE, RunStatus.DIVERGED)
-
-
-_MESSAGES = {
-    RunStatus.DONE: "trained to the end",
-    RunStatus.DIVERGED: "the loss became NaN or infinite",
-    RunStatus.TIMEOUT: "the time limit was reached; it can be resumed",
-    RunStatus.INTERRUPTED: "stopped before the end; it can be resumed",
-    RunStatus.ERROR: "an error ended it",
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,12 +34,15 @@ def register() -> list[str]:
             "add it with: pip install timm"
         ) from error
     registry = factory.default_registry
+    known = {
+        name: registry.get_optimizer_info(name).opt_class
+        for name in registry.list_optimizers()
+    }
     names: list[str] = []
     for plain, kind in NAMES.items():
-        known = plain in registry.list_optimizers() and not _is_ours(registry, plain)
-        name = f"acprop-{plain}" if known else plain
+        name = plain if known.get(plain, kind) is kind else f"acprop-{plain}"
         names.append(name)
-        if name in registry.list_optimizers():
+        if name in known:
             continue  # registered before: timm would warn
         summary = (kind.__doc__ or kind.__name__).splitlines()[0]
         registry.register(
@@ -51,10 +54,6 @@ def register() -> list[str]:
             )
         )
     return names
-
-
-def _is_ours(registry: Any, name: str) -> bool:
-    return registry.get_optimizer_info(name).opt_class is NAMES[name]
 
 
 def main() -> None:

@@ -112,14 +112,10 @@ def killing(folder, times):
 
 @pytest.mark.usefixtures("mnist")
 def test_a_run_whose_worker_is_killed_is_tried_once_more(tmp_path):
-    """A machine short of memory kills whom it likes."""
-    folder = Store(tmp_path).folder(LONG)
-    (outcome,) = execute([LONG], tmp_path, jobs=1, on_progress=killing(folder, 1))
-    assert outcome.status == folder.status() == "done"
+    """A machine short of memory kills whom it likes.
 
-
-@pytest.mark.usefixtures("mnist")
-def test_a_run_that_is_killed_twice_is_recorded_and_the_next_call_goes_on(tmp_path):
+    Killed twice it is recorded, and the next call goes on.
+    """
     folder = Store(tmp_path).folder(LONG)
     (outcome,) = execute([LONG], tmp_path, jobs=1, on_progress=killing(folder, 2))
     assert (outcome.status, folder.status()) == ("error", "error")
@@ -127,7 +123,7 @@ def test_a_run_that_is_killed_twice_is_recorded_and_the_next_call_goes_on(tmp_pa
     assert outcome.message == (
         "a worker was killed by signal 9, perhaps for lack of memory"
     )
-    (outcome,) = execute([LONG], tmp_path, jobs=1)
+    (outcome,) = execute([LONG], tmp_path, jobs=1, on_progress=killing(folder, 1))
     assert outcome.status == folder.status() == "done"
 
 

@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from acprop import ranks
 from acprop.bench.optimizers import build
+from acprop.cli.app import app
 from acprop.tasks import translation
 from acprop.tasks.language import LanguageSettings, LanguageTask
 from acprop.tasks.vision import VisionSettings, VisionTask
@@ -87,7 +89,8 @@ def test_two_ranks_have_the_loss_curve_of_one_process(both, tmp_path):
     (wide.py): 1e-2 leaves room, and the test in float64 below does not need it.
     """
     folder, two = both
-    one = record(*WORDS, "--runs", tmp_path)
+    alone = CliRunner().invoke(app, [*WORDS[2:], "--runs", str(tmp_path)])
+    one = json.loads(alone.stdout)
     assert one["run"] == two["run"]
     assert one["status"] == two["status"] == "done"
     assert len(one["history"]) == len(two["history"]) == 3

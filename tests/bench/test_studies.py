@@ -1,6 +1,7 @@
 """The studies: every file can be run, and the paper's scale is the paper's."""
 
 import math
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -208,9 +209,9 @@ def test_translation_is_compared_as_in_table_3(name):
     assert list(study.scales) == ["smoke", "small", "paper"]
     compared = ["acprop", "adabelief", "adam", "radam", "adashift"]
     for scale in study.scales:
-        names = {p.spec.optimizer for p in study.planned(scale)}
-        assert names >= set(compared)
-        for planned in study.planned(scale)[::50]:
+        points = study.planned(scale)
+        assert {p.spec.optimizer for p in points} >= set(compared)
+        for planned in points[::50]:
             build(planned.spec.optimizer, planned.spec.settings)
             read_settings("translation", planned.spec.task_settings)
     grids = {
@@ -223,10 +224,9 @@ def test_translation_is_compared_as_in_table_3(name):
         found = set(grid(name, optimizer, *grids))
         assert found == set(product(*grids.values()))
     tables = ("nmt/de-en", "nmt/ro-en")
-    assert ("avagrad" in {p.spec.optimizer for p in study.planned("paper")}) == (
-        name in tables
-    )
-    made = read_settings("translation", study.planned("paper")[0].spec.task_settings)
+    points = planned_at_full_size(name)
+    assert ("avagrad" in {p.spec.optimizer for p in points}) == (name in tables)
+    made = read_settings("translation", points[0].spec.task_settings)
     deep = (6, 512, 1024, 4, 0.3), (1, 512, 2048, 8, 0.1)
     sizes = (made.layers, made.width, made.hidden, made.heads, made.dropout)
     assert sizes == deep[name != "nmt/de-en"]
@@ -362,8 +362,13 @@ def test_the_smaller_scales_of_the_heat_map_are_parts_of_the_papers():
         assert {str(p.study_settings) for p in study.planned("smoke")} < whole
 
 
+@cache
+def planned_at_full_size(name):
+    return SHELF.study(name).planned("paper")
+
+
 def grid(name, optimizer, *keys):
-    points = SHELF.study(name).planned("paper")
+    points = planned_at_full_size(name)
     return {
         tuple(p.spec.settings[key] for key in keys)
         for p in points

@@ -149,27 +149,25 @@ def test_bad_input_is_one_line_and_exit_code_2(
 def test_ctrl_c_leaves_a_checkpoint_and_a_second_process_is_refused(
     tmp_path, start, until, patience
 ):
-    asked = [sys.executable, "-m", "acprop", "bench"]
-    asked += words(tmp_path, "--optimizer", "acprop", "--checkpoint-seconds", "0")
+    asked = words(tmp_path, "--optimizer", "acprop", "--checkpoint-seconds", "0")
     long = [word.replace("n_train=1280", "n_train=5000") for word in asked]
-    process = start(long, stderr=subprocess.PIPE)
+    whole = [sys.executable, "-m", "acprop", "bench", *long]
+    process = start(whole, stderr=subprocess.PIPE)
     until(lambda: list(tmp_path.glob("*/checkpoint.pt")))
     process.send_signal(signal.SIGSTOP)  # it holds the run as long as we look
-    other = subprocess.run([*long, "--resume"], capture_output=True, text=True)
-    assert other.returncode == 2
-    assert "is in use by process" in other.stderr
+    other = acprop(*long, "--resume")
+    assert "is in use by process" in str(other.exception)
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGCONT)
     _, said = process.communicate(timeout=patience)
     assert process.returncode == 130
     assert "stopped; a checkpoint is in" in said
-    again = subprocess.run(long, capture_output=True, text=True)
-    assert again.returncode == 2
-    assert "add --resume to continue or --restart to begin again" in again.stderr
-    assert again.stderr.count("\n") == 1
-    seldom = [*long[:-1], "60", "--resume", "--json"]
-    resumed = subprocess.run(seldom, capture_output=True, text=True)
-    assert resumed.returncode == 0, resumed.stderr
+    again = acprop(*long)
+    assert "add --resume to continue or --restart to begin again" in str(
+        again.exception
+    )
+    resumed = acprop(*long[:-1], "60", "--resume", "--json")
+    assert resumed.exit_code == 0, resumed.output
     record = from_json(resumed.stdout)
     assert record.status == "done"
     assert [entry["epoch"] for entry in record.history] == [1, 2, 3]
@@ -203,7 +201,7 @@ def test_a_study_runs_all_and_a_run_alone_ends_in_the_same_state(tmp_path):
     assert under == alone.machine["ran_under"][0] | {"threads": 2}
 
 
-@pytest.mark.usefixtures("mnist", "studies")
+@pytest.mark.usefixtures("mnist", "studies", "in_process")
 def test_a_failed_run_of_a_study_is_named_and_the_others_are_kept(
     tmp_path, monkeypatch
 ):

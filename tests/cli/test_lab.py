@@ -101,7 +101,7 @@ PLOTS = [
     "region --periods 3,10 --beta2 0.5,0.9 --steps 1000",
     "boundary --periods 8,10",
     "trajectory --steps 50",
-    "limits --beta2 0.5,0.9",
+    "limits --beta2 0.5",
     "bound --steps 50",
 ]
 
@@ -169,7 +169,7 @@ BAD = [
     ("region --periods 3,3", "periods must not repeat a value"),
     ("region --steps 0", "steps must be 1 or more, got 0"),
     ("region --alpha0 0", "alpha0 must be finite and above 0, got 0.0"),
-    ("region --convention mine", "convention must be one of 'guarded'"),
+    ("region --convention mine", "convention must be one of guarded"),
     ("region --problem cosine", "problem must be one of dense, sparse, got 'cosine'"),
     ("region --delay 2 --optimizer adam", "delay must be left out for adam"),
     ("boundary --beta1 1", "beta1 must be between 0 and 1, got 1"),

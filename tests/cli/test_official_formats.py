@@ -66,6 +66,7 @@ def imagenet(root):
     return root
 
 
+@pytest.mark.usefixtures("in_process")
 def test_table_2_comes_from_a_folder_of_pictures(tmp_path, monkeypatch):
     text = (STUDIES / "vision/imagenet-resnet18.toml").read_text("utf-8")
     study = tmp_path / "studies" / "vision" / "imagenet-resnet18.toml"

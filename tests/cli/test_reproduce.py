@@ -78,7 +78,7 @@ def acprop(out, *more):
     return CliRunner().invoke(app, words)
 
 
-@pytest.mark.usefixtures("offline")
+@pytest.mark.usefixtures("offline", "in_process")
 def test_a_study_becomes_a_page_and_is_not_run_again(tmp_path, shelf):
     shelf("tiny")
     out = tmp_path / "out"
@@ -106,7 +106,7 @@ def test_a_study_becomes_a_page_and_is_not_run_again(tmp_path, shelf):
     assert {f: f.stat().st_mtime_ns for f in out.glob("runs/*/run.json")} == before
 
 
-@pytest.mark.usefixtures("offline")
+@pytest.mark.usefixtures("offline", "in_process")
 def test_stored_evidence_leads_and_this_machines_runs_stand_below(tmp_path, shelf):
     """Beside the studies lie results of more seeds, at a larger scale."""
     shelf("tiny")
@@ -151,7 +151,7 @@ schedule = {{ kind = "cosine", warmup = 0.1 }}
 """
 
 
-@pytest.mark.usefixtures("offline")
+@pytest.mark.usefixtures("offline", "in_process")
 def test_a_text_of_the_users_becomes_a_page_chosen_by_validation_loss(
     tmp_path, monkeypatch
 ):
@@ -169,7 +169,7 @@ def test_a_text_of_the_users_becomes_a_page_chosen_by_validation_loss(
     assert "accuracy" not in page
 
 
-@pytest.mark.usefixtures("offline")
+@pytest.mark.usefixtures("offline", "in_process")
 def test_without_data_it_says_how_to_give_it_does_the_rest_and_fails(
     tmp_path, shelf, monkeypatch
 ):
@@ -185,11 +185,11 @@ def test_without_data_it_says_how_to_give_it_does_the_rest_and_fails(
     assert (tmp_path / "out" / "index.html").exists()
 
 
-@pytest.mark.usefixtures("offline")
+@pytest.mark.usefixtures("offline", "in_process")
 def test_interrupted_in_the_middle_the_next_call_goes_on(
     tmp_path, shelf, start, until, patience
 ):
-    shelf("long", epochs=12)
+    shelf("long", epochs=6)
     out = tmp_path / "out"
     words = ["reproduce", "--only", "vision/long", "--out", str(out), "--jobs", "1"]
     process = start(
@@ -210,6 +210,7 @@ def test_interrupted_in_the_middle_the_next_call_goes_on(
     assert "vision/long: 4 runs: 4 done" in result.output
 
 
+@pytest.mark.usefixtures("in_process")
 def test_records_of_two_machines_become_one_page(tmp_path, shelf):
     shelf("tiny")
     words = ["bench", "study", "vision/tiny", "--runs", str(tmp_path / "runs")]

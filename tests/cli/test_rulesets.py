@@ -58,7 +58,7 @@ def acprop(*words):
     return CliRunner().invoke(app, words)
 
 
-@pytest.mark.usefixtures("studies", "mnist")
+@pytest.mark.usefixtures("studies", "mnist", "in_process")
 def test_a_tuned_study_ends_with_its_tables_and_its_page(tmp_path):
     out = tmp_path / "out" / "tiny.jsonl"
     asked = ["bench", "study", "vision/tiny", "--ruleset", "tuned", "--jobs", "1"]

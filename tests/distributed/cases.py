@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from rows import KINDS, OPTIONS, STEPS, Net, Run, batch, gap, replayed, row, whole
+from small_state import compare
 from torch import nn
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.device_mesh import init_device_mesh
@@ -452,3 +453,12 @@ def _(_: Path) -> dict[str, Any]:
     if dist.get_rank() != 0:
         return {}
     return {"one process": gap(one.train(range(3, STEPS)).read(), run.read())}
+
+
+# ---- 8-bit state ---------------------------------------------------------------------
+
+
+@case("small-state", 2)
+def _(folder: Path) -> dict[str, Any]:
+    compare(folder)
+    return {"agree": True}

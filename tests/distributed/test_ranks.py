@@ -144,3 +144,14 @@ def test_fsdp1_gathers_the_state_of_one_process_and_continues_from_it(report, ho
 
 def test_a_consolidated_zero_redundancy_optimizer_continues_in_one_process(report):
     assert report["2"]["zero-redundancy-resumed"]["one process"] <= ROUNDING
+
+
+# ---- 8-bit state ---------------------------------------------------------------------
+
+
+def test_shards_hold_the_small_state_of_one_process(report):
+    """Blocks lie within rows, so shards of rows have the same codes and draw the same.
+
+    Also of bfloat16 parameters that are rounded at random.
+    """
+    assert report["2"]["small-state"]["agree"]

@@ -281,7 +281,7 @@ def test_meta_learning_can_differentiate_through_a_run():
         (lambda: optax_port.acprop(0.1, convention="x"), r"^convention must be one of"),
         (lambda: optax_port.acprop(0.1, clip=None), r"^clip must be a finite number "),
         (lambda: optax_port.acprop(0.1, momentum=0.0), "keyword argument 'momentum'"),
-        (lambda: optax_port.rmsprop(0.1, 1.0), r"^decay must be in \[0, 1\), got 1.0$"),
+        (lambda: optax_port.rmsprop(0.1, 1.0), r"^b2 must be in \[0, 1\), got 1.0$"),
         (lambda: optax_port.adam(0.1, amsgrad=2), r"^amsgrad must be True or False"),
         (
             lambda: optax_port.acprop(0.1).init(jnp.ones(2, jnp.complex64)),

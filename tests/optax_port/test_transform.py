@@ -223,7 +223,7 @@ OPTIMIZERS = [
         {"reduction": "max"},
     ),
     (optax_port.adam, acprop.Adam, {"amsgrad": True}, {"amsgrad": True}),
-    (optax_port.rmsprop, acprop.RMSprop, {"decay": 0.9}, {"alpha": 0.9}),
+    (optax_port.rmsprop, acprop.RMSprop, {"b2": 0.9}, {"alpha": 0.9}),
 ]
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch._dynamo.utils import counters
 
 import acprop
-from acprop.optim.constraints import Box, from_plain
+from acprop.optim.constraints import Box, box_of
 from acprop.reference import Settings, State, step
 from acprop.rule import ACPROP_PAPER, PAPER
 
@@ -173,7 +173,7 @@ def test_a_constraint_survives_a_checkpoint_of_plain_values(constraint):
     copy.requires_grad_()
     other = acprop.ACProp([copy], lr=0.3)
     other.load_state_dict(saved)
-    assert type(from_plain(other.param_groups[0]["constraint"])) is type(constraint)
+    assert type(box_of(other.param_groups[0]["constraint"])) is type(constraint)
     walk(opt, [param], -gs)
     walk(other, [copy], -gs)
     assert torch.equal(copy, param)

@@ -1,4 +1,4 @@
-"""An optimizer by name: which class, which groups, which rates; and configurations."""
+"""An optimizer by name: which class, which groups; and configurations."""
 
 import io
 
@@ -60,71 +60,9 @@ def test_decay_spares_biases_norms_and_what_the_model_names():
     assert set(option_of(opt, "lr").values()) == {0.5}
 
 
-def test_each_layer_learns_at_a_share_of_the_rate_of_the_next():
-    """rate = lr · layer_decay^(n + 1 - depth)"""
-    lr = option_of(acprop.create("acprop", Blocks(), lr=1.0, layer_decay=0.5), "lr")
-    expected = {"token": 0.0625, "embed.weight": 0.0625, "embed.bias": 0.0625}
-    expected |= {f"blocks.{i}.{p}": 0.125 * 2**i for i in range(3) for p in PARTS}
-    expected |= {f"{m}.{p}": 1.0 for m in ("norm", "head") for p in PARTS}
-    assert lr == expected
-
-
-PARTS = ("weight", "bias")
-
-
-@pytest.mark.parametrize(
-    ("layers", "rates"),
-    [
-        ("blocks", {"embed": 0.0625, "blocks.0": 0.125, "blocks.2": 0.5, "head": 1.0}),
-        (["embed", "blocks"], {"embed": 0.25, "blocks.0": 0.5, "head": 1.0}),
-        (["blocks.1"], {"embed": 0.25, "blocks.0": 0.25, "blocks.1": 0.5, "norm": 1.0}),
-    ],
-)
-def test_layers_may_be_named(layers, rates):
-    opt = acprop.create("acprop", Blocks(), lr=1.0, layer_decay=0.5, layers=layers)
-    lr = option_of(opt, "lr")
-    assert {name: lr[f"{name}.weight"] for name in rates} == rates
-
-
-def test_an_override_wins_over_the_decay_of_layers():
-    opt = acprop.create(
-        "acprop", Blocks(), layer_decay=0.5, overrides={"embed.*": {"lr": 0.25}}
-    )
-    assert option_of(opt, "lr")["embed.weight"] == 0.25
-
-
-def test_a_schedule_keeps_the_ratio_of_the_layers():
-    opt = acprop.create("acprop", Blocks(), lr=1.0, layer_decay=0.5)
-    schedule = torch.optim.lr_scheduler.LambdaLR(opt, lambda step: 1 / (1 + step))
-    before = option_of(opt, "lr")
-    opt.step()
-    schedule.step()
-    assert option_of(opt, "lr") == {name: lr / 2 for name, lr in before.items()}
-
-
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
-        ({"layer_decay": 0.0}, ValueError, r"layer_decay must be in \(0, 1\], got 0.0"),
-        ({"layer_decay": "x"}, TypeError, "layer_decay must be a number, got 'x'"),
-        ({"layers": "blocks"}, ValueError, "layers must be None without layer_decay"),
-        (
-            {"layer_decay": 0.5, "layers": "block"},
-            ValueError,
-            "layers must name modules of the model, got 'block'; see",
-        ),
-        (
-            {"layer_decay": 0.5, "layers": "head"},
-            ValueError,
-            "layers must name a module with children, got 'head'",
-        ),
-        (
-            {"layer_decay": 0.5, "layers": ["blocks", "blocks.0"]},
-            ValueError,
-            "layers must name modules none of which is inside another",
-        ),
-        ({"layer_decay": 0.5, "layers": []}, ValueError, "at least one module"),
-        ({"layer_decay": 0.5, "lr": -1.0}, ValueError, "lr must be finite and 0 or"),
         ({"lr": -1.0}, ValueError, "lr must be finite and 0 or more, got -1.0"),
         ({"beta": 0.9}, TypeError, "ACProp must be given options among .* got 'beta'"),
     ],
@@ -132,13 +70,6 @@ def test_a_schedule_keeps_the_ratio_of_the_layers():
 def test_a_wrong_option_is_refused_by_name(options, kind, message):
     with pytest.raises(kind, match=message):
         acprop.create("acprop", Blocks(), **options)
-
-
-@pytest.mark.parametrize("n", [0, 2])
-def test_layers_have_to_be_named_where_there_is_not_one_longest_list(n):
-    lists = {str(i): nn.Sequential(nn.Linear(2, 2)) for i in range(n)}
-    with pytest.raises(ValueError, match="layers must be named"):
-        acprop.create("acprop", nn.ModuleDict(lists), layer_decay=0.5)
 
 
 def test_an_unknown_name_and_a_list_of_parameters_are_refused():
@@ -161,8 +92,6 @@ by_name:
   name: adabelief
   lr: 0.5
   weight_decay: 0.1
-  layer_decay: 0.5
-  layers: [embed, blocks]
   betas: [0.8, 0.99]
   overrides: {"head.*": {lr: 0.25, betas: [0.5, 0.75]}}
 """
@@ -197,7 +126,7 @@ def test_hydra_makes_an_optimizer_by_name_for_a_model(config):
     tree, instantiate = config
     opt = instantiate(tree.by_name, model=Blocks())
     assert type(opt) is acprop.AdaBelief
-    assert option_of(opt, "lr")["embed.weight"] == 0.125
+    assert option_of(opt, "lr")["embed.weight"] == 0.5
     assert option_of(opt, "lr")["head.weight"] == 0.25
     assert option_of(opt, "betas")["head.bias"] == (0.5, 0.75)
     file = io.BytesIO()

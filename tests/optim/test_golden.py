@@ -18,7 +18,6 @@ import torch
 import acprop
 from acprop import rule
 from acprop.optim.base import FamilyOptimizer
-from acprop.optim.kernels import blocked
 from acprop.reference import Settings, State, step
 
 from ..pairs import pairwise
@@ -43,10 +42,9 @@ PLAIN = {
     "capturable": False,
     "differentiable": False,
     "kahan": True,
-    "error_if_nonfinite": False,
 }
 
-# None is the native kernel, and blocks for what that leaves out.
+# None is the native kernel, and the loop for what that leaves out.
 every_kernel = pytest.mark.parametrize(
     "foreach", [False, True, None], ids=["loop", "foreach", "native"]
 )
@@ -90,11 +88,10 @@ KERNELS = {
     "loop": {"foreach": False},
     "foreach": {"foreach": True},
     "native": {},
-    "blocks": {"fused": False},
 }
 CAPTURABLE = {
     f"{name}, capturable": {**KERNELS[name], "capturable": True}
-    for name in ("loop", "foreach", "blocks")
+    for name in ("loop", "foreach")
 }
 # In the other types a rule has no arithmetic of its own, so two things at once are
 # enough: every option in every kernel and type, and every option beside every other.
@@ -116,19 +113,17 @@ def table(rows: list[tuple[dict, str, torch.dtype]]):
 
 
 @table([*product(FAMILY["cases"], KERNELS, [torch.float64])])
-def test_every_kernel_walks_the_golden_trajectories(case, kernel, dtype, monkeypatch):
+def test_every_kernel_walks_the_golden_trajectories(case, kernel, dtype):
     """The family by its definition, to 50 digits (scripts/write_golden.py)."""
-    monkeypatch.setattr(blocked, "BLOCK", 2)
     check_case(case, dtype, **KERNELS[kernel])
 
 
 @table(pairwise([(case, *way) for case in FAMILY["cases"] for way in OTHERS], values))
-def test_every_type_walks_the_golden_trajectories(case, kernel, dtype, monkeypatch):
+def test_every_type_walks_the_golden_trajectories(case, kernel, dtype):
     """Half precision too; and a step counter that is a tensor loses no digits.
 
     In float32 1 - 0.999^1 cancels; graph capture makes tensors of all scalars.
     """
-    monkeypatch.setattr(blocked, "BLOCK", 2)
     check_case(case, dtype, **{**KERNELS, **CAPTURABLE}[kernel])
 
 

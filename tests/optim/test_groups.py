@@ -143,9 +143,10 @@ def test_later_patterns_win_option_by_option(model):
     assert by_name["mlp.0.weight"]["lr"] == 1.0
 
 
-def test_equal_options_share_a_group_whichever_pattern_they_come_from(model):
-    overrides = {"head.weight": {"lr": 0.1}, "embed.weight": {"lr": 0.1}}
+def test_parameters_that_the_same_patterns_match_share_a_group(model):
+    overrides = {"[he]*.weight": {"lr": 0.1}}
     assert len(acprop.param_groups(model, 0.05, overrides=overrides)) == 3
+    assert len(acprop.param_groups(model, 0.0)) == 1
 
 
 def test_large_tensors_that_print_alike_are_not_equal_options():

@@ -60,7 +60,7 @@ def test_foreach_does_not_mind_gradients_laid_out_unlike_their_parameters(case):
 def watch_kernels(monkeypatch) -> list[str]:
     """The names of the kernels that are called, none of which does anything."""
     used = []
-    for name in ("loop", "blocked", "foreach"):
+    for name in ("loop", "foreach"):
         kernel = getattr(dispatch, name)
         monkeypatch.setattr(kernel, "update", lambda *_, name=name: used.append(name))
     monkeypatch.setattr(
@@ -75,11 +75,11 @@ def watch_kernels(monkeypatch) -> list[str]:
         ({}, "native"),
         ({"fused": True}, "native"),
         ({"fused": True, "foreach": False}, "native"),
-        ({"fused": False}, "blocked"),
+        ({"fused": False}, "loop"),
         ({"foreach": False}, "loop"),
         ({"foreach": True}, "foreach"),
-        ({"constraint": acprop.Box(-1.0, 1.0)}, "blocked"),
-        ({"capturable": True}, "blocked"),
+        ({"constraint": acprop.Box(-1.0, 1.0)}, "loop"),
+        ({"capturable": True}, "loop"),
         ({"differentiable": True}, "loop"),
     ],
     ids=str,

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import acprop
 from acprop import native
-from acprop.optim.kernels import blocked, loop
+from acprop.optim.kernels import loop
 from acprop.rule import CONVENTIONS
 
 from .walks import exactly, leaf, plain_params, snapshot, up_to_rounding, walk
@@ -122,26 +122,6 @@ def test_what_no_root_enters_has_the_bits_of_the_loop(average, dtype):
         exactly(a["exp_avg"], b["exp_avg"])
         exactly(a["exp_avg_sq"], b["exp_avg_sq"])
     up_to_rounding(snapshot(ours), snapshot(others))
-
-
-@pytest.mark.parametrize("kind", ["contiguous", "channels_last"])
-def test_blocks_take_the_steps_of_the_loop(kind, monkeypatch):
-    monkeypatch.setattr(blocked, "BLOCK", 7)
-    formats = {
-        "contiguous": torch.contiguous_format,
-        "channels_last": torch.channels_last,
-    }
-
-    def params():
-        torch.manual_seed(0)
-        image = torch.randn(2, 3, 4, 4).to(memory_format=formats[kind])
-        return [leaf(image), leaf(torch.randn(50).bfloat16()), leaf(torch.randn(3))]
-
-    for convention in CONVENTIONS:
-        options = {**options_of(convention), "amsgrad": True}
-        ours = walk(acprop.ACProp(params(), fused=False, **options), 4)
-        loop = walk(acprop.ACProp(params(), foreach=False, **options), 4)
-        up_to_rounding(snapshot(ours), snapshot(loop))
 
 
 def test_a_step_makes_no_tensor():

@@ -8,7 +8,6 @@ import torch
 
 from acprop import rule
 from acprop.optim.base import FamilyOptimizer
-from acprop.optim.kernels import blocked
 from acprop.reference import Settings, State, step
 from acprop.rule import AVERAGES, CENTERS, Rule
 
@@ -16,7 +15,6 @@ KERNELS = {
     "loop": {"foreach": False},
     "foreach": {"foreach": True},
     "native": {},
-    "blocks": {"fused": False},
     "loop, capturable": {"foreach": False, "capturable": True},
     "foreach, capturable": {"foreach": True, "capturable": True},
 }
@@ -65,9 +63,8 @@ def gradients() -> np.ndarray:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("method", RULES, ids=in_words)
-def test_every_rule_follows_the_reference_in_every_kernel(method, kernel, monkeypatch):
+def test_every_rule_follows_the_reference_in_every_kernel(method, kernel):
     """Under conventions in turn, so that each meets every value of every field."""
-    monkeypatch.setattr(blocked, "BLOCK", 2)
     place = RULES.index(method) + list(KERNELS).index(kernel)
     convention = list(rule.CONVENTIONS.values())[place % len(rule.CONVENTIONS)]
     options = {

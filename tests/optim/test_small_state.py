@@ -2,10 +2,6 @@
 
 import copy
 import io
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -363,24 +359,3 @@ def test_a_copy_takes_the_same_steps():
     train(net, opt, 3)
     train(twin, other, 3)
     assert_equal(params_of(net), params_of(twin))
-
-
-# 4. Sharded
-
-
-def test_two_ranks_of_fsdp2_hold_the_state_of_one_process(tmp_path):
-    """Blocks lie within rows, so shards of rows have the same codes and draw the same.
-
-    Also of bfloat16 parameters that are rounded at random.
-    """
-    worker = Path(__file__).with_name("small_ranks.py")
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    run = subprocess.run(
-        [*launch, "--nproc-per-node", "2", str(worker), str(tmp_path)],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr

@@ -7,13 +7,11 @@ import pytest
 import torch
 
 import acprop
-from acprop.optim.kernels import blocked
 
 RANDOM = {"stochastic_rounding": 0, "kahan": False}
 KERNELS = {
     "loop": {"foreach": False},
     "foreach": {"foreach": True},
-    "blocks": {"fused": False},
     "default": {},
     "small": {"small_state": True},
 }
@@ -87,11 +85,9 @@ def test_infinity_stays_infinity_and_nan_nan():
     torch.testing.assert_close(param.detach().float(), values, equal_nan=True)
 
 
-def test_kernels_draw_the_same_bits(monkeypatch):
-    """Also if a tensor is cut into blocks: a bit belongs to an element."""
-    monkeypatch.setattr(blocked, "BLOCK", 100)
+def test_kernels_draw_the_same_bits():
     ends = []
-    for name in ("loop", "foreach", "blocks", "default"):
+    for name in ("loop", "foreach", "default"):
         param = ones(30, 10)
         opt = acprop.ACProp([param], lr=1e-3, **RANDOM, **KERNELS[name])
         walk(param, opt, 5)

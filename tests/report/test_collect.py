@@ -44,13 +44,14 @@ def test_a_figure_is_what_follows_its_record(tmp_path):
     about, shown = FigureRecord("toy", "Fig. 1", "a toy"), named("adam")
     write(tmp_path / "records" / "toy.jsonl", [about, shown])
     write(tmp_path / "alone.jsonl", [named("sgd")])  # belongs to no figure
-    assert collect([tmp_path]).figures == [(about, [shown])]
+    found = collect([tmp_path])
+    assert (found.figures, found.shown) == ([about], {"toy": [shown]})
 
 
 def test_in_a_folder_other_json_lines_are_passed_over(tmp_path):
     (tmp_path / "metrics.jsonl").write_text('{"epoch": 1}\n')
     write(tmp_path / "a.jsonl", [study(RUNS), *RUNS])
-    assert [file.name for file in collect([tmp_path]).files] == ["a.jsonl"]
+    assert collect([tmp_path]).n_files == 1
 
 
 def test_runs_without_their_study_are_named_with_the_command_to_use(tmp_path):
@@ -103,7 +104,8 @@ def test_what_follows_a_lost_line_is_not_put_into_another_figure(tmp_path):
     text = "\n".join([first, second, to_json(lines[0])[:-9], third])
     (tmp_path / "a.jsonl").write_text(text, "utf-8")
     found = collect([tmp_path])
-    assert found.figures == [(lines[0], [lines[1]])]
+    assert found.figures == [lines[0]]
+    assert found.shown == {lines[0].name: [lines[1]]}
     assert [line.partition(":")[0] for line in found.problems] == [
         "a.jsonl, line 3",
         "a.jsonl, line 4",

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from acprop.records import RunStatus
-from acprop.report.captions import study_sentence
+from acprop.report.collect import Content
 from acprop.report.figures import draw
-from acprop.report.site import Content, write_site
+from acprop.report.site import write_site
 from acprop.report.studies import gather
 from acprop.report.study_figures import sensitivity, study_figures
 from acprop.report.tables import study_table, trial_table
+from acprop.report.words import study_sentence
 
 from .made_runs import run, seeds, study, with_status
 
@@ -102,7 +103,7 @@ def test_the_winners_settings_are_in_a_table_of_their_own():
         "Adam": "0.1",
         "SGD": "0.5",
     }
-    assert cells(table, "failed") == {"ACProp (default)": "0", "Adam": "0", "SGD": "1"}
+    assert cells(table, "trials")["SGD"] == "2, 1 failed"
     assert set(cells(table, "winner's").values()) == {"90.00"}
     assert "2 trials for each, scrambled Sobol points" in table.caption
 
@@ -147,7 +148,7 @@ def test_the_sentence_names_the_ruleset():
 
 def test_the_page_shows_tables_and_figures(tmp_path):
     two = [tuned("vgg"), tuned("other")]
-    write_site(tmp_path, Content([], [], two), missing=[], about={})
+    write_site(tmp_path, Content(studies=two), about={})
     text = "".join(page.read_text("utf-8") for page in tmp_path.rglob("*.html"))
     assert text.count("p (Holm)") >= 2
     assert "studies/vgg-smoke-tuned-points.svg" in text

@@ -183,7 +183,7 @@ def walked(case, periods):
 @pytest.mark.parametrize("convention", ["paper", "authors", "guarded"])
 def test_the_drift_of_the_default_is_where_the_reference_settles(convention):
     """Its s depends on M and M on s: walked until the periods repeat."""
-    axes = product(["dense", "sparse"], [5, 12], [0.1, 0.5, 0.9], [0.3, 0.8, 0.97])
+    axes = product(["dense", "sparse"], [7], [0.1, 0.5, 0.9], [0.3, 0.8, 0.97])
     cases = [
         {"problem": problem, "P": P, "beta1": beta1, "beta2": beta2, "eps": None}
         | {"method": "acprop", "delay": 1, "convention": convention}
@@ -199,14 +199,14 @@ def test_the_drift_of_the_default_is_where_the_reference_settles(convention):
         assert ours["drift"] == pytest.approx(theirs.mean(), abs=close), case
         assert np.sign(rough) == np.sign(ours["drift"])
         n_settled += repeats
-    assert n_settled > 30
+    assert n_settled > 12
 
 
 def test_the_drift_of_the_default_is_that_of_the_laboratory():
     """Which finds the same state by Newton's method, in logarithms."""
     cases = [
         case | {"beta2": max(case["beta2"], 0.05)}
-        for case in grid(200, seed=4, names=("acprop",))
+        for case in grid(60, seed=4, names=("acprop",))
     ]
     theirs = [
         settle(
@@ -225,7 +225,7 @@ def test_the_drift_of_the_default_is_that_of_the_laboratory():
         for found, lab in zip(ours, theirs, strict=True)
         if found["isSettled"] and bool(lab.is_settled)
     ]
-    assert len(both) > 120
+    assert len(both) > 35
     np.testing.assert_allclose(*zip(*both, strict=True), rtol=0, atol=1e-8)
     pairs = zip(ours, theirs, strict=True)
     assert sum(o["isSettled"] != bool(lab.is_settled) for o, lab in pairs) < 5

@@ -72,7 +72,6 @@ WRONG = {
     "a verdict": ([VERDICT], r"records must .*, got verdict;"),
     "no cells": ([region(cells=[])], r"cells must be one or more, got none; leave"),
     "beta2 is 1": ([region(cells=[cell(3, 1.0)])], r"beta2 must be in \[0, 1\), got 1"),
-    "a cell twice": ([region(cells=[cell(3, 0.5)] * 2)], r"cells must .*, got 1 a sec"),
     "another beta1": (
         [region(beta1=0.5), BORDER],
         r"boundary must have a region .*, got adam, dense, 0.9; draw it on its own",

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from acprop.report.figures import figure
-from acprop.report.regions import CONVERGES, DIVERGES, MARKS, MAX_MARKS
+from acprop.report.regions import CONVERGES, DIVERGES, OUTCOMES, beta2_ticks, branches
 from acprop.report.style import CYCLE, INK, OPTIMIZERS
 
 from .made import BETA2, boundary, cell, region
@@ -14,32 +14,41 @@ from .made import BETA2, boundary, cell, region
 BORDER = boundary([(3, "diverges", (0.6,)), (4, "diverges", (0.7,))])
 
 
-def points(ax):
-    """What is drawn where: {label of the marks: {(1 - β2, P)}}."""
-    return {
-        marks.get_label(): {(x, y) for x, y in marks.get_offsets().tolist()}
-        for marks in ax.collections
-    }
+def drawn(ax):
+    """{(1 - β2, P): the colour of its cell}."""
+    mesh = ax.collections[0]
+    image, grid = mesh.get_array(), mesh.get_coordinates()
+    inside = {}
+    for i, j in np.argwhere(~np.ma.getmaskarray(image)):
+        (left, low), (right, high) = grid[i, j], grid[i + 1, j + 1]
+        colour = to_hex(mesh.to_rgba(image[i, j])).upper()
+        inside[left, low, right, high] = colour
+    return inside
+
+
+def colour_at(ax, rest, period):
+    (found,) = [
+        colour
+        for (left, low, right, high), colour in drawn(ax).items()
+        if left < rest < right and low < period < high
+    ]
+    return found
 
 
 @pytest.mark.parametrize(
-    ("finite", "asymptotic", "colour", "marker"),
+    ("finite", "asymptotic", "colour"),
     [
-        ("converged", "converges", CONVERGES, "+"),
-        ("not converged", "diverges", DIVERGES, "o"),
-        ("undecided", "converges", "#A6A6A6", "s"),
-        ("converged", "diverges", "#8033FF", "*"),
+        ("converged", "converges", CONVERGES),
+        ("not converged", "diverges", DIVERGES),
+        ("undecided", "converges", "#A6A6A6"),
+        ("converged", "diverges", "#8033FF"),
     ],
 )
-def test_every_verdict_has_its_mark(finite, asymptotic, colour, marker):
-    """Fig. 1 of the paper: a plus converges, a circle diverges."""
+def test_every_verdict_has_its_colour(finite, asymptotic, colour):
     fig = figure([region(cells=[cell(3, 0.5, finite, asymptotic)])])
-    (marks,) = fig.axes[0].collections
-    assert points(fig.axes[0])[marks.get_label()] == {(0.5, 3)}
-    assert to_hex(marks.get_facecolor()[0]).upper() == colour
+    assert colour_at(fig.axes[0], 0.5, 3) == colour
     (handle,) = fig.legends[0].legend_handles
-    assert (handle.get_marker(), handle.get_label()) == (marker, marks.get_label())
-    assert to_hex(handle.get_color()).upper() == colour
+    assert to_hex(handle.get_facecolor()).upper() == colour
 
 
 # Machado et al. 2009: how protanopes, deuteranopes and tritanopes see linear RGB.
@@ -64,7 +73,7 @@ def seen(colour, eyes="all"):
 
 @pytest.mark.parametrize("eyes", EYES)
 def test_verdicts_are_told_apart_by_every_eye(eyes):
-    found = [seen(mark.colour, eyes) for mark in MARKS.values()]
+    found = [seen(mark.colour, eyes) for mark in OUTCOMES.values()]
     gaps = [np.linalg.norm(a - b) for a, b in combinations(found, 2)]
     assert min(gaps) > 20
 
@@ -75,7 +84,7 @@ def test_a_verdict_has_no_optimizers_colour(colour):
     assert min(np.linalg.norm(seen(colour) - seen(other)) for other in others) > 20
 
 
-def test_marks_stand_where_their_cells_are():
+def test_colours_stand_where_their_cells_are():
     cells = [
         cell(3, 0.5),
         cell(3, 0.75, "not converged", "diverges"),
@@ -83,33 +92,12 @@ def test_marks_stand_where_their_cells_are():
         cell(4, 0.75, "converged", "diverges"),
         cell(5, 0.75),
     ]
-    assert points(figure([region(cells=cells)]).axes[0]) == {
-        "converged": {(0.5, 3), (0.25, 5)},
-        "wrong drift: diverges": {(0.25, 3)},
-        "undecided at this horizon": {(0.5, 4)},
-        "converged against the drift": {(0.25, 4)},
-    }
-
-
-def test_a_large_plane_is_an_image_with_the_same_colours():
-    beta2 = [1 - 0.9**k for k in range(1, 61)]
-    cells = [cell(p, b) for p in range(3, 63) for b in beta2]
-    cells[1] = cell(3, beta2[1], "not converged", "diverges")
-    cells[60] = cell(4, beta2[0], "converged", "diverges")
-    del cells[-1]
-    assert len(cells) > MAX_MARKS
-    mesh, outlines = figure([region(cells=cells)]).axes[0].collections
-    image = mesh.get_array()
-    colours = [mark.colour for mark in MARKS.values()]
-    shown = {
-        (i, j): to_hex(mesh.to_rgba(image[i, j])).upper()
-        for i, j in [(0, -1), (0, -2), (1, -1)]
-    }
-    # 1 - β2 ascends, so the first β2 is the last column.
-    assert shown == {(0, -1): colours[0], (0, -2): colours[2], (1, -1): colours[3]}
-    assert image.mask.sum() == 1
-    assert image.mask[-1, 0]
-    assert len(outlines.get_paths()) == 1
+    ax = figure([region(cells=cells)]).axes[0]
+    assert len(drawn(ax)) == 5  # and where no cell is, nothing
+    assert colour_at(ax, 0.25, 3) == DIVERGES
+    assert colour_at(ax, 0.5, 4) == "#A6A6A6"
+    assert colour_at(ax, 0.25, 5) == CONVERGES
+    assert len(ax.collections[1].get_paths()) == 1  # the rare one is outlined
 
 
 def test_the_shares_of_both_questions_are_in_the_title():
@@ -143,3 +131,62 @@ def test_a_region_prefers_the_border_of_its_convention():
     other = replace(BORDER, convention="authors", crossings=BORDER.crossings[:1])
     ax = figure([region(), BORDER, other]).axes[0]
     assert [len(line.get_xdata()) for line in ax.lines] == [2]
+
+
+def test_beta2_approaches_one_on_the_right():
+    ax = figure([region()]).axes[0]
+    left, right = ax.get_xlim()
+    assert left > right
+    assert ax.get_xscale() == "log"
+    assert [t.get_text() for t in ax.get_xticklabels()] == [
+        "0.1",
+        "0.9",
+        "0.99",
+        "0.999",
+    ]
+    np.testing.assert_allclose(ax.get_xticks(), [0.9, 0.1, 0.01, 0.001])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "labels"),
+    [
+        (1e-4, 0.9, ["0.1", "0.9", "0.99", "0.999", "0.9999"]),
+        (0.2, 0.9, ["0.2", "0.4", "0.6", "0.8"]),
+        (1e-7, 0.1, ["0.9", "0.999", "$1-10^{-5}$", "$1-10^{-7}$"]),
+    ],
+)
+def test_ticks_are_labelled_in_beta2(low, high, labels):
+    assert [label for _, label in beta2_ticks(low, high)] == labels
+
+
+@pytest.mark.parametrize(
+    ("periods", "scale"), [((3, 60), "linear"), ((3, 63), "log")], ids=str
+)
+def test_a_wide_range_of_periods_is_logarithmic(periods, scale):
+    cells = [cell(p, b) for p in periods for b in BETA2]
+    assert figure([region(cells=cells)]).axes[0].get_yscale() == scale
+
+
+def test_a_pocket_is_not_joined_to_the_threshold():
+    """The k-th crossing of one period need not be the k-th of the next."""
+    pocket = (0.1, 0.3)
+    crossings = [
+        (3, "diverges", (0.6,)),
+        (4, "diverges", (0.7,)),
+        (5, "diverges", (*pocket, 0.75)),
+        (6, "diverges", (*pocket, 0.8)),
+        (7, "diverges", (0.85,)),
+    ]
+    found = [[period for _, period in run] for run in branches(boundary(crossings))]
+    assert found == [[3, 4], [5, 6], [5, 6], [5, 6], [7]]
+
+
+@pytest.mark.parametrize(
+    "second",
+    [(4, "converges", (0.6,)), (4, "diverges", (0.99,)), (4, "diverges", ())],
+    ids=["the other way round", "too far", "none"],
+)
+def test_crossings_that_do_not_belong_together_are_dots(second):
+    crossings = [(3, "diverges", (0.6,)), second]
+    lines = figure([region(), boundary(crossings)]).axes[0].lines
+    assert [line.get_marker() for line in lines] == ["."] * (1 + len(second[2]))

@@ -14,9 +14,10 @@ import pytest
 
 from acprop.metrics import Metric
 from acprop.records import FigureRecord, RunRecord, StudyRecord, Verdict, read
+from acprop.report.collect import Content
 from acprop.report.figures import draw
 from acprop.report.paper import entries
-from acprop.report.site import Content, write_site
+from acprop.report.site import write_site
 
 from .made import named
 from .made_runs import run, seeds, study, with_status
@@ -100,12 +101,12 @@ def build(out, **changes):
             FigureRecord("gone", "Fig. 3", "never drawn"),
         ],
         "studies": STUDIES,
+        "missing": ["translation: later", VILE],
         "problems": ["a.jsonl, line 3: it is cut off or no JSON"],
     }
     return write_site(
         out,
         Content(**{**given, **changes}),
-        missing=["translation: later", VILE],
         about=ABOUT,
     )
 
@@ -193,8 +194,7 @@ def test_a_record_with_a_script_in_every_text_stays_text(tmp_path):
     ]
     made = write_site(
         tmp_path,
-        Content(claims, [], [(asked, runs)], problems=[VILE]),
-        missing=[VILE],
+        Content(claims, studies=[(asked, runs)], missing=[VILE], problems=[VILE]),
         about={VILE: VILE},
     )
     files = [*tmp_path.rglob("*.html"), *tmp_path.rglob("*.svg")]
@@ -421,7 +421,7 @@ def test_the_same_records_give_the_same_bytes(path, tmp_path):
 
 
 def test_a_site_with_nothing_on_it_says_that_nothing_is_missing(tmp_path):
-    made = write_site(tmp_path, Content([], [], []), missing=[], about={})
+    made = write_site(tmp_path, Content(), about={})
     assert "Nothing is missing." in Page(made.read_text()).text
     names = {file.name for file in tmp_path.iterdir()}
     assert names == {"index.html", "paper.html", "about.html", "explorer.html"}
@@ -435,7 +435,7 @@ def test_a_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
-        write_site(tmp_path, Content([], [], []), missing=[], about={})
+        write_site(tmp_path, Content(), about={})
     assert [p.name for p in tmp_path.iterdir()] == ["index.html"]
     assert (tmp_path / "index.html").read_text() == "the old one"
 

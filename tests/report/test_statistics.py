@@ -88,7 +88,7 @@ def test_one_value_has_a_mean_and_no_spread():
 
 def test_a_diverged_run_is_counted_and_not_in_the_mean():
     (made,) = arms_of(with_status(seeds("adam", (0.5, 0.9, 0.7)), 1, "diverged"))
-    assert (made.n_diverged, made.n_stopped, len(made.runs)) == (1, 0, 3)
+    assert (made.losses, len(made.runs)) == (["1 of 3 diverged"], 3)
     seen = over_seeds(made, "val_accuracy")
     assert (seen.n, seen.mean) == (2, pytest.approx(0.6))
 
@@ -96,7 +96,7 @@ def test_a_diverged_run_is_counted_and_not_in_the_mean():
 @pytest.mark.parametrize("status", ["timeout", "error"])
 def test_a_run_that_was_stopped_is_no_divergence(status):
     (made,) = arms_of(with_status(seeds("adam", (0.5, 0.9)), 1, status))
-    assert (made.n_diverged, made.n_stopped, len(made.done)) == (0, 1, 1)
+    assert (made.losses, len(made.done)) == (["1 of 2 stopped"], 1)
 
 
 def test_arms_that_differ_in_what_is_chosen_are_one_method():

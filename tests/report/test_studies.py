@@ -7,10 +7,10 @@ import pytest
 
 from acprop.records import RunStatus, from_json, to_json
 from acprop.report.figures import draw, figure
-from acprop.report.heatmaps import cell_words
 from acprop.report.studies import gather
 from acprop.report.study_figures import sensitivity, study_figures
 from acprop.report.style import DARK_LETTER, LIGHT_LETTER
+from acprop.report.surfaces import cell_words
 
 from .made_runs import run, seeds, study, with_status
 
@@ -138,13 +138,6 @@ def test_the_legend_says_what_the_band_is():
 
 def test_without_a_band_the_legend_speaks_of_none():
     assert legend(records([run()])) == ["ACProp (default)"]
-
-
-def test_panels_with_their_own_legends_say_it_too():
-    runs = [*seeds("acprop", (0.5, 0.6), lr=0.1), *seeds("adam", (0.5, 0.6), lr=0.2)]
-    for ax in figure(records(runs, axes=("lr",))).axes:
-        texts = [text.get_text() for text in ax.get_legend().get_texts()]
-        assert texts[1:] == ["band: ± one standard deviation over 2 seeds"]
 
 
 def legend(panels):

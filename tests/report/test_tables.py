@@ -3,11 +3,10 @@ from dataclasses import replace
 
 import pytest
 
-from acprop.report.captions import study_sentence
 from acprop.report.statistics import summarize
 from acprop.report.studies import gather
 from acprop.report.tables import markdown, study_table
-from acprop.report.words import summary_words
+from acprop.report.words import study_sentence, summary_words
 
 from .made_runs import run, seeds, study, with_status
 

@@ -9,7 +9,7 @@ import pytest
 from acprop import rule
 from acprop.records import RunRecord, read
 from acprop.report.statistics import arms_of
-from acprop.report.studies import contestant_labels, gather
+from acprop.report.studies import gather
 from acprop.report.style import OPTIMIZERS, display, optimizer_of
 from acprop.report.tables import study_table
 from acprop.report.variants import PAPER_FIRST, first_of, variant
@@ -141,7 +141,7 @@ def test_a_contestant_is_named_by_its_runs():
     runs = seeds("acprop", (0.7, 0.72), numerator="convention", momentum=0.0)
     names = {"acprop": tuple(r.run for r in runs), "acprop convention=optax": ()}
     record = study(runs, ruleset="default", contestants=names)
-    assert contestant_labels(gather(record, runs)) == {
+    assert gather(record, runs).labels == {
         "acprop": "ACProp, average before",
         "acprop convention=optax": "ACProp (paper), optax",
     }

@@ -153,7 +153,7 @@ def test_the_kept_study_can_be_planned_again():
         if isinstance(r, StudyRecord)
     ]
     study = StudyFolder(root / "studies").study("vision/mnist-tuned")
-    again = [trial.plain() for trial in TunedRuleset(8).search(study, "small")]
+    again = [trial for trial, _ in TunedRuleset(8).search(study, "small")]
     assert again == record.tuning["trials"]
     space = read_spaces(root / "studies", record.tuning["space"])
     assert record.tuning["space_sha256"] == space.digest

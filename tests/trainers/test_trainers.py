@@ -82,17 +82,6 @@ def test_timm_knows_the_family_by_name():
     assert found["decays"] == [0.0, 0.05]
 
 
-def test_layer_decay_is_timms():
-    """The same rate for each parameter of a ViT as timm's own groups give it.
-
-    But for the last norm: timm counts it with the last block, we with the head.
-    """
-    found = json.loads(run("rates"))
-    differ = {n for n, rate in found["timm"].items() if found["ours"][n] != rate}
-    assert differ == {"norm.weight", "norm.bias"}
-    assert found["ours"].keys() == found["timm"].keys()
-
-
 def test_a_timm_style_loop_resumes_in_the_middle(tmp_path):
     """As timm's train script is started: the optimizer by name, from acprop.timm."""
     words = ["--opt", "acprop", "--layer-decay", "0.75", "--lr", "1e-2", str(tmp_path)]

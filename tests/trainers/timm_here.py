@@ -77,17 +77,6 @@ def registry() -> dict:
     }
 
 
-def rates() -> dict:
-    model = vit()
-    names = {id(p): n for n, p in model.named_parameters()}
-    theirs = timm.optim.param_groups_layer_decay(model, 0.05, layer_decay=0.5)
-    ours = acprop.param_groups(model, 0.05, lr=1.0, layer_decay=0.5, layers="blocks")
-    return {
-        "timm": {names[id(p)]: g["lr_scale"] for g in theirs for p in g["params"]},
-        "ours": {name: g["lr"] for g in ours for name, _ in g["params"]},
-    }
-
-
 def loop() -> None:
     sys.argv = ["acprop.timm", str(ROOT / "examples" / "with_timm.py"), *sys.argv[2:]]
     acprop.timm.main()
@@ -96,4 +85,4 @@ def loop() -> None:
 if sys.argv[1] == "loop":
     loop()
 else:
-    print(json.dumps({"registry": registry, "rates": rates}[sys.argv[1]]()))
+    print(json.dumps(registry()))

@@ -72,7 +72,7 @@ def region(
     beta1: Beta1 = "0.9",
     periods: Periods = "3,5,10,20,40",
     beta2: Beta2 = "0.1,0.5,0.9,0.99,0.999",
-    alpha0: Annotated[str, typer.Option()] = "1e-5,1e-4,1e-3,1e-2,1e-1,1",
+    alpha0: str = "1e-5,1e-4,1e-3,1e-2,1e-1,1",
     steps: Annotated[int, typer.Option(help="the horizon")] = 10_000,
     eta: Annotated[float, typer.Option(help="the rate of step t is α0·t^-η")] = 0.5,
     x0: Annotated[float | None, typer.Option(help="default: the paper's")] = None,
@@ -156,8 +156,8 @@ def trajectory(
     beta1: Beta1 = "0.9",
     beta2: Beta2 = "0.9",
     periods: Periods = "10",
-    alpha0: Annotated[str, typer.Option()] = "0.1",
-    steps: Annotated[int, typer.Option()] = 4000,
+    alpha0: str = "0.1",
+    steps: int = 4000,
     eta: Annotated[float, typer.Option(help="0 is a constant rate")] = 0.5,
     x0: Annotated[float | None, typer.Option(help="default: the paper's")] = None,
     delta: Annotated[float, typer.Option(help="δ of the stochastic problem")] = 1.0,
@@ -194,26 +194,18 @@ def trajectory(
 @app.command()
 def limits(
     problem: Problem = "dense",
-    periods: Periods = "10",
-    beta1: Beta1 = "0.9",
-    beta2: Beta2 = "0.99",
+    period: Annotated[int, typer.Option("--period", "--periods", help="P")] = 10,
+    beta1: float = 0.9,
+    beta2: float = 0.99,
     json: Json = False,
     plot: Plot = None,
 ) -> None:
     """Closed forms of m, v, s around kP: as derived for Algorithm 2, as printed."""
     from acprop.lab.forms import periodic_state, state_curves
 
-    points = list(
-        product(
-            listed("periods", periods, int),
-            _betas("beta1", beta1),
-            _betas("beta2", beta2),
-        )
-    )
-    found = [periodic_state(problem, *point) for point in points]
-    if plot is not None:
-        show.draw([state_curves(problem, *point) for point in points], plot)
-    show.emit(found, show.limits, json=json)
+    found = periodic_state(problem, period, beta1, beta2)
+    show.draw([state_curves(problem, period, beta1, beta2)], plot)
+    show.emit([found], show.limits, json=json)
 
 
 @app.command()
@@ -225,13 +217,13 @@ def bound(
     optimizer: Annotated[
         str | None, typer.Option(help="default: what the theorem speaks about")
     ] = None,
-    alpha0: Annotated[str, typer.Option(help="one or several")] = "0.01",
-    eta: Annotated[str, typer.Option(help="one or several")] = "0.5",
-    steps: Annotated[str, typer.Option(help="T, one or several")] = "100",
-    beta1: Beta1 = "0.9",
-    beta2: Beta2 = "0.999",
+    alpha0: float = 0.01,
+    eta: float = 0.5,
+    steps: Annotated[int, typer.Option(help="T")] = 100,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
     eps: Annotated[float, typer.Option(help="ε, outside the root")] = 1.0,
-    seeds: Annotated[int, typer.Option()] = 16,
+    seeds: int = 16,
     json: Json = False,
     plot: Plot = None,
 ) -> None:
@@ -240,24 +232,11 @@ def bound(
     from acprop.lab.bounds import bound_curves
     from acprop.lab.descent import WalkSettings
 
-    reports = [
-        compare(
-            problem,
-            theorem,  # type: ignore[arg-type]  # checked there
-            WalkSettings(a, e, T, eps, b1, b2, seeds=seeds),
-            optimizer,
-        )
-        for a, e, T, b1, b2 in product(
-            listed("alpha0", alpha0, float),
-            listed("eta", eta, float),
-            listed("steps", steps, int),
-            listed("beta1", beta1, float),
-            listed("beta2", beta2, float),
-        )
-    ]
+    settings = WalkSettings(alpha0, eta, steps, eps, beta1, beta2, seeds=seeds)
+    report = compare(problem, theorem, settings, optimizer)  # pyright: ignore
     if plot is not None:
-        show.draw([bound_curves(report) for report in reports], plot)
-    show.emit([report.plain() for report in reports], show.bound, json=json)
+        show.draw([bound_curves(report)], plot)
+    show.emit([report.plain()], show.bound, json=json)
 
 
 @app.command()

@@ -14,14 +14,11 @@ if TYPE_CHECKING:
     from acprop.reproduce.rulesets import Ruleset
 
 T = TypeVar("T", str, int, float)
-EXECUTORS = ("local", "ray", "slurm")
 # Which executor takes which option of a cluster.
-_TAKES = {
-    "address": ("ray",),
-    "cpus": ("ray", "slurm"),
-    "gpus": ("ray", "slurm"),
-    "partition": ("slurm",),
-    "minutes": ("slurm",),
+EXECUTORS = {
+    "local": (),
+    "ray": ("address", "cpus", "gpus"),
+    "slurm": ("cpus", "gpus", "partition", "minutes"),
 }
 Threads = Annotated[int, typer.Option(help="of each run; decides its last bits")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON, one object a line")]
@@ -111,16 +108,17 @@ def engine(
 ) -> "Engine":
     """Where runs are carried out; an option of another executor is refused."""
     checks.one_of("executor", executor, EXECUTORS)
-    given = {
+    every = {
         "address": address,
         "cpus": cpus,
         "gpus": gpus,
         "partition": partition,
         "minutes": minutes,
     }
-    for name, value in given.items():
-        if value is not None and executor not in _TAKES[name]:
-            whose = " or ".join(_TAKES[name])
+    given: dict[str, Any] = {k: v for k, v in every.items() if v is not None}
+    for name in given:
+        if name not in EXECUTORS[executor]:
+            whose = " or ".join(e for e, takes in EXECUTORS.items() if name in takes)
             raise checks.UserError(
                 f"{name} must come with --executor {whose}, got {executor}"
             )
@@ -130,16 +128,11 @@ def engine(
         from acprop.bench.engines import LocalEngine
 
         return LocalEngine(jobs, threads)
-    of_each: dict[str, Any] = {
-        "cpus": threads if cpus is None else cpus,
-        "gpus": gpus or 0,
-        "threads": threads,
-        "jobs": jobs,
-    }
+    given = {"cpus": threads, **given, "threads": threads, "jobs": jobs}
     if executor == "ray":
         from acprop.bench.engines.ray import RayEngine
 
-        return RayEngine(address, **of_each)
+        return RayEngine(**given)
     from acprop.bench.engines.slurm import SlurmEngine
 
-    return SlurmEngine(60 if minutes is None else minutes, partition, **of_each)
+    return SlurmEngine(**given)

@@ -43,7 +43,7 @@ def build(
     for problem in content.problems:
         line = "".join(c if c.isprintable() else " " for c in problem)
         typer.echo(f"not shown: {line}", err=True)
-    raise typer.Exit(int(bool(result.n_unread)))
+    raise typer.Exit(int(bool(content.n_unread)))
 
 
 @app.command()

@@ -39,14 +39,27 @@ class Table(ctypes.Structure):
 
 
 class NativeStepOptions(ctypes.Structure):
-    """acprop_step_options of step.h."""
+    """acprop_step_options of step.h; where a name has `WORDS`, the number of one."""
 
     _fields_ = (
         *_fields(ctypes.c_double, "lr beta1 beta2 eps weight_decay clip"),
         *_fields(ctypes.c_int32, "dtype step_is_double average center nesterov delay"),
-        *_fields(ctypes.c_int32, "residual_previous eps_placement bias_correction"),
-        *_fields(ctypes.c_int32, "first_step amsgrad clip_kind decoupled maximize"),
+        *_fields(ctypes.c_int32, "residual eps_placement bias_correction first_step"),
+        *_fields(ctypes.c_int32, "amsgrad clip_kind decoupled_weight_decay maximize"),
     )
+
+
+# In the order of the numbers that step.h gives to them.
+WORDS: dict[str, tuple[str | None, ...]] = {
+    "dtype": ("float32", "float64", "bfloat16", "float16"),
+    "average": (None, "before", "after"),
+    "center": (None, "m", "average"),
+    "residual": ("current", "previous"),
+    "eps_placement": ("inside", "outside", "accumulated"),
+    "first_step": ("divide", "sgd", "one"),
+    "amsgrad": (None, "raw", "corrected"),
+    "clip_kind": (None, "number", "t**0.25"),
+}
 
 
 # centered on m, delay, averaged before or after dividing
@@ -80,13 +93,6 @@ class _SweepJob(ctypes.Structure):
     )
 
 
-# The numbers that step.h gives to names.
-DTYPES = {"float32": 0, "float64": 1, "bfloat16": 2, "float16": 3}
-EPS_PLACEMENTS = {"inside": 0, "outside": 1, "accumulated": 2}
-FIRST_STEPS = {"divide": 0, "sgd": 1, "one": 2}
-AMSGRADS = {None: 0, "raw": 1, "corrected": 2}
-
-
 @functools.cache
 def _open() -> tuple[ctypes.CDLL | None, str | None]:
     if is_switched_off():
@@ -94,7 +100,7 @@ def _open() -> tuple[ctypes.CDLL | None, str | None]:
     if not PATH.exists():
         why = "was not built; install a C compiler such as gcc, then"
         return None, f"{PATH.name} {why} {_ANEW}"
-    if not _is_whole():
+    if not _is_intact():
         return None, f"{PATH.name} lacks its SHA-256 or is damaged; install {_ANEW}"
     try:
         library = ctypes.CDLL(str(PATH))
@@ -113,7 +119,7 @@ def _open() -> tuple[ctypes.CDLL | None, str | None]:
     return library, None
 
 
-def _is_whole() -> bool:
+def _is_intact() -> bool:
     """Is it what was built? To load one that is cut short can end the process."""
     try:
         known = PATH.with_suffix(".sha256").read_text("ascii")

@@ -8,19 +8,7 @@
 All of it may be jitted, mapped over, sharded, masked and put in a chain.
 """
 
-from acprop.optax_port.optimizers import (
-    acprop,
-    adabelief,
-    adam,
-    adashift,
-    rmsprop,
-    scale_by_acprop,
-    scale_by_adabelief,
-    scale_by_adam,
-    scale_by_adashift,
-    scale_by_rmsprop,
-)
-from acprop.optax_port.torch_state import from_torch, to_torch
+from acprop.optax_port.optimizers import acprop, adabelief, adam, adashift, rmsprop
 from acprop.optax_port.transform import ScaleByRuleState, scale_by_rule
 
 __all__ = [
@@ -29,13 +17,6 @@ __all__ = [
     "adabelief",
     "adam",
     "adashift",
-    "from_torch",
     "rmsprop",
-    "scale_by_acprop",
-    "scale_by_adabelief",
-    "scale_by_adam",
-    "scale_by_adashift",
-    "scale_by_rmsprop",
     "scale_by_rule",
-    "to_torch",
 ]

@@ -44,11 +44,11 @@ class ScaleByRuleState(NamedTuple):
 
     # optax's name, which happens to be that of a method of tuples too
     count: Array  # pyright: ignore[reportIncompatibleMethodOverride]
-    mu: Tree | None
+    mu: Tree
     nu: Tree
-    nu_max: Tree | None
-    past: Tree | None
-    average: Tree | None
+    nu_max: Tree
+    past: Tree
+    average: Tree
 
 
 class TransformOptions(NamedTuple):
@@ -89,22 +89,19 @@ def scale_by_rule(
         eps = fine_print.eps
     if isinstance(clip, str) and clip == "convention":
         clip = fine_print.clip
-
-    def checked(check: Any, name: str, value: Any) -> Any:
-        """What is a number is checked at the door; an array may not be known yet."""
-        return value if isinstance(value, jax.Array) else check(name, value)
-
-    h = TransformOptions(
-        rule=rule,
-        convention=fine_print,
-        b1=checked(checks.decay, "b1", b1),
-        b2=checked(checks.decay, "b2", b2),
-        eps=checked(checks.not_negative, "eps", eps),
-        amsgrad=checks.flag("amsgrad", amsgrad),
-        clip=checked(rules.check_clip, "clip", clip),
-    )
+    # What is a number is checked at the door; an array may not be known yet.
+    for name, check, value in (
+        ("b1", checks.decay, b1),
+        ("b2", checks.decay, b2),
+        ("eps", checks.not_negative, eps),
+        ("clip", rules.check_clip, clip),
+    ):
+        if not isinstance(value, jax.Array):
+            check(name, value)
     if not isinstance(eps, jax.Array) and not isinstance(clip, jax.Array):
         rules.check_bounded(rule, fine_print, eps, clip)
+    checks.flag("amsgrad", amsgrad)
+    h = TransformOptions(rule, fine_print, b1, b2, eps, amsgrad, clip)
 
     def init(params: Tree) -> ScaleByRuleState:
         for leaf in jax.tree.leaves(params):
@@ -126,33 +123,25 @@ def scale_by_rule(
 
 
 def _zeros(params: Tree, h: TransformOptions) -> ScaleByRuleState:
-    def like(*axes: int, is_shared: bool = False) -> Tree:
-        def zeros(p: Any) -> Array:
-            # In bfloat16 a β2 of 0.999 would be 1.
-            wide = jnp.promote_types(jnp.float32, p.dtype)
-            return jnp.zeros(() if is_shared else (*axes, *p.shape), wide)
-
-        return jax.tree.map(zeros, params)
+    def zeros(*axes: int, is_shared: bool = False) -> Tree:
+        return jax.tree.map(
+            lambda p: jnp.zeros(
+                () if is_shared else (*axes, *p.shape),
+                # In bfloat16 a β2 of 0.999 would be 1.
+                jnp.promote_types(jnp.float32, p.dtype),
+            ),
+            params,
+        )
 
     shared = h.rule.reduction is not None
     return ScaleByRuleState(
         count=jnp.zeros((), jnp.int32),
-        mu=like() if h.rule.keeps_m else None,
-        nu=like(is_shared=shared),
-        nu_max=like(is_shared=shared) if h.amsgrad else None,
-        past=like(h.rule.delay - 1) if h.rule.delay > 1 else None,
-        average=like() if h.rule.keeps_average else None,
+        mu=zeros() if h.rule.keeps_m else None,
+        nu=zeros(is_shared=shared),
+        nu_max=zeros(is_shared=shared) if h.amsgrad else None,
+        past=zeros(h.rule.delay - 1) if h.rule.delay > 1 else None,
+        average=zeros() if h.rule.keeps_average else None,
     )
-
-
-class Leaf(NamedTuple):
-    """One array of each tree of the state; the letters of the reference."""
-
-    m: Array | None
-    s: Array
-    top: Array | None
-    past: Array | None
-    M: Array | None
 
 
 def _step(
@@ -160,76 +149,79 @@ def _step(
 ) -> tuple[Tree, ScaleByRuleState]:
     count = jnp.asarray(optax.safe_increment(state.count))
     grads, shape = jax.tree.flatten(updates)
-    trees = (state.mu, state.nu, state.nu_max, state.past, state.average)
     columns = [
         [None] * len(grads) if tree is None else shape.flatten_up_to(tree)
-        for tree in trees
+        for tree in state[1:]
     ]
     directions: list[Array] = []
-    leaves: list[Leaf] = []
+    states: list[ScaleByRuleState] = []
     for grad, *values in zip(grads, *columns, strict=True):
-        direction, leaf = _advance(Leaf(*values), grad, count, h)
+        direction, moved = _advance(ScaleByRuleState(count, *values), grad, h)
         directions.append(direction.astype(grad.dtype))
-        leaves.append(leaf)
-    moved = [
-        None if tree is None else shape.unflatten([leaf[i] for leaf in leaves])
-        for i, tree in enumerate(trees)
+        states.append(moved)
+    trees = [
+        None if tree is None else shape.unflatten([moved[i] for moved in states])
+        for i, tree in enumerate(state[1:], 1)
     ]
-    return shape.unflatten(directions), ScaleByRuleState(count, *moved)
+    return shape.unflatten(directions), ScaleByRuleState(count, *trees)
+
+
+# ---- one array of each tree, from here on --------------------------------------------
 
 
 def _advance(
-    leaf: Leaf, grad: Array, count: Array, h: TransformOptions
-) -> tuple[Array, Leaf]:
-    """The direction of one array. The order of the two calls is the delay."""
-    dtype = leaf.s.dtype
-    g, t = grad.astype(dtype), count.astype(dtype)
+    state: ScaleByRuleState, grad: Array, h: TransformOptions
+) -> tuple[Array, ScaleByRuleState]:
+    """The direction. The order of the two calls is the delay."""
+    dtype = state.nu.dtype
+    g, t = grad.astype(dtype), state.count.astype(dtype)
     # Arrays in the type of the arithmetic; numbers adapt by themselves.
     arrays = {n: v for n, v in h._asdict().items() if isinstance(v, jax.Array)}
     h = h._replace(**{name: value.astype(dtype) for name, value in arrays.items()})
     if h.rule.delay == 0:
-        return _descend(_observe(leaf, g, None, t, h), g[None], t, h)[:2]
-    window = g[None] if leaf.past is None else jnp.concatenate([leaf.past, g[None]])
-    before = leaf
-    direction, leaf, denominator = _descend(leaf, window, t, h)
+        return _descend(_observe(state, g, None, t, h), g[None], t, h)[:2]
+    window = g[None] if state.past is None else jnp.concatenate([state.past, g[None]])
+    direction, moved, denominator = _descend(state, window, t, h)
     expected = None
-    if h.rule.center == "average" and before.M is not None:
-        expected = denominator * jnp.clip(before.M, -1, 1)
-    leaf = _observe(leaf, window[0], expected, t, h)
-    return direction, leaf if leaf.past is None else leaf._replace(past=window[1:])
+    if h.rule.center == "average":
+        expected = denominator * jnp.clip(state.average, -1, 1)
+    moved = _observe(moved, window[0], expected, t, h)
+    return direction, moved if state.past is None else moved._replace(past=window[1:])
 
 
 def _observe(
-    leaf: Leaf, g: Array, expected: Array | None, t: Array, h: TransformOptions
-) -> Leaf:
+    state: ScaleByRuleState,
+    g: Array,
+    expected: Array | None,
+    t: Array,
+    h: TransformOptions,
+) -> ScaleByRuleState:
     """Let m and s learn of one gradient; `expected` is what the average implied."""
-    m, r, gain = leaf.m, g, 1 - h.b2
-    if leaf.m is not None:
-        m = h.b1 * leaf.m + (1 - h.b1) * g
+    m, r, gain = state.mu, g, 1 - h.b2
+    if h.rule.keeps_m:
+        m = h.b1 * m + (1 - h.b1) * g
     if h.rule.center == "m":
-        mean = m if h.convention.residual == "current" else leaf.m
-        assert mean is not None  # `Rule.keeps_m`
-        r = g - mean
+        r = g - (m if h.convention.residual == "current" else state.mu)
     if expected is not None:
         # The average of the past has a variance of its own: E r² = 2/(1 + β1)·σ².
         r, gain = g - expected, gain * (1 + h.b1) / 2
     r2 = jnp.square(r)
     if h.rule.reduction is not None:
         r2 = jnp.max(r2) if h.rule.reduction == "max" else jnp.mean(r2)
-    s = h.b2 * leaf.s + gain * r2
+    s = h.b2 * state.nu + gain * r2
     if h.convention.eps_placement == "accumulated":
         s = jnp.where(t >= h.rule.delay, s + h.eps, s)
-    return leaf._replace(m=m, s=s)
+    return state._replace(mu=m, nu=s)
 
 
 def _descend(
-    leaf: Leaf, window: Array, t: Array, h: TransformOptions
-) -> tuple[Array, Leaf, Array]:
+    state: ScaleByRuleState, window: Array, t: Array, h: TransformOptions
+) -> tuple[Array, ScaleByRuleState, Array]:
     """Divide by the root of what s has seen so far; return that denominator too."""
-    n = _numerator(leaf.m, window, t, h)
+    n = _numerator(state.mu, window, t, h)
     k = jnp.maximum(t - h.rule.delay, 0)
     unseen = k == 0
-    radicand, top = _radicand(leaf, k, h)
+    radicand, top = _radicand(state, k, h)
     inside = h.convention.eps_placement == "inside"
     denominator = _root(radicand) + (0.0 if inside else h.eps)
     if h.convention.first_step == "one":
@@ -243,37 +235,36 @@ def _descend(
         bound = t**0.25 if isinstance(h.clip, str) else h.clip
         u = jnp.clip(u, -bound, bound)
     u = u + 0 * n  # 0 · ∞ is NaN: an infinite gradient must be seen
-    if leaf.M is None:
-        return u, leaf._replace(top=top), denominator
-    average = h.b1 * leaf.M + (1 - h.b1) * u
+    state = state._replace(nu_max=top)
+    if h.rule.average != "after":
+        return u, state, denominator
+    average = h.b1 * state.average + (1 - h.b1) * u
     direction = h.b1 * average + (1 - h.b1) * u if h.rule.nesterov else average
-    return direction, leaf._replace(top=top, M=average), denominator
+    return direction, state._replace(average=average), denominator
 
 
-def _numerator(
-    mean: Array | None, window: Array, t: Array, h: TransformOptions
-) -> Array:
+def _numerator(m: Any, window: Array, t: Array, h: TransformOptions) -> Array:
     if h.rule.average == "before":
-        assert mean is not None  # `Rule.keeps_m`
-        m: Array = mean
         if h.rule.delay:  # m does not know the window yet
             for g in window:
                 m = h.b1 * m + (1 - h.b1) * g
         if h.rule.nesterov:  # the weights of one more step
             m, t = h.b1 * m + (1 - h.b1) * window[-1], t + 1
         return m / _one_minus_power(h.b1, t) if h.convention.bias_correction else m
-    if len(window) == 1:
-        return window[0]
     total = window[0]
+    if len(window) == 1:
+        return total
     for g in window[1:]:
         total = h.b1 * total + g
     n_seen = jnp.minimum(t, h.rule.delay)
     return total * (1 - h.b1) / _one_minus_power(h.b1, n_seen)
 
 
-def _radicand(leaf: Leaf, k: Array, h: TransformOptions) -> tuple[Array, Array | None]:
+def _radicand(
+    state: ScaleByRuleState, k: Array, h: TransformOptions
+) -> tuple[Array, Array | None]:
     """What stands under the root, and AMSGrad's running maximum."""
-    s, top = leaf.s, leaf.top
+    s, top = state.nu, state.nu_max
     if top is not None and h.convention.amsgrad == "raw":
         s = top = jnp.maximum(top, s)
     if h.convention.bias_correction:

@@ -6,16 +6,18 @@ what a parameter group may hold, `plan` what a step does.
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, ClassVar, overload
+from dataclasses import asdict
+from typing import Any, ClassVar, Unpack, get_type_hints, overload
 
 import torch
+from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.optimizer import ParamsT, StateDict
 
 from acprop.optim import _torch_internals, checkpoints
-from acprop.optim.gradients import check_gradients
 from acprop.optim.options import (
-    FIELDS,
+    OPTIONS,
+    RULE_OPTIONS,
     Group,
     Keywords,
     checked,
@@ -26,43 +28,65 @@ from acprop.optim.options import (
 from acprop.optim.params import ParamWithState
 from acprop.optim.plan import StepPlan
 from acprop.optim.state import check_window, complete, fits, values_of, wanted
+from acprop.rule import Rule
 
 
 class FamilyOptimizer(Optimizer):
     """The family's common part; use one of the named classes.
 
-    DEFAULTS: where a class departs from the defaults of `Options`.
-    taken: the options that a class takes.
-    fixed: what others are in every group of it.
+    RULE: what a class is.
+    FREE: the options of the rule that it takes all the same.
+    DERIVED: those that follow from words of its own.
+    DEFAULTS: where it departs from the defaults of `Options`.
     """
 
+    RULE: ClassVar[Rule | None] = None
+    FREE: ClassVar[Collection[str]] = ()
+    DERIVED: ClassVar[Collection[str]] = ()
     DEFAULTS: ClassVar[Mapping[str, Any]] = {}
-    taken: ClassVar[Collection[str]] = FIELDS
-    fixed: ClassVar[Mapping[str, Any]] = {}
+    _fixed: ClassVar[Mapping[str, Any]] = {}
+    _taken: ClassVar[Collection[str]] = OPTIONS
+    __signature__: ClassVar[inspect.Signature | None] = None
 
-    def __init__(self, params: ParamsT, **options: Any) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float | None = None,
+        weight_decay: float | Tensor = 0.0,
+        **options: Unpack[Keywords],
+    ) -> None:
+        given = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
         for name in options:
-            if name not in self.taken:
-                owner = f"; acprop.{_owner(name)} takes it" if name in FIELDS else ""
+            if name not in self._taken:
+                owner = f"; acprop.{_owner(name)} takes it" if name in OPTIONS else ""
                 raise TypeError(
                     f"{type(self).__name__} must be given options among "
-                    f"{', '.join(self.taken)}, got {name!r}{owner}"
+                    f"{', '.join(self._taken)}, got {name!r}{owner}"
                 )
         # What the last step did with each group, by the identity of its dict.
         self._plans: dict[int, StepPlan] = {}
-        if self.fixed.get("as_rmsprop"):
-            options = from_rmsprop(options)
+        given = {**self._fixed, **self.DEFAULTS, **given, **options}
+        if self._fixed.get("as_rmsprop"):
+            given = from_rmsprop(given)
         # ε and bound as they were given: a group of another convention has its own.
-        super().__init__(params, checked({**self.DEFAULTS, **options}))
+        super().__init__(params, checked(given))
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Show the options of a named class in its signature; see `Keywords`."""
+        """Show the options of a named class in its signature."""
         super().__init_subclass__(**kwargs)
-        if "DEFAULTS" in cls.__dict__:
-            cls.__init__.__signature__ = shown = _signature(cls)  # pyright: ignore
-            cls.taken = [name for name in shown.parameters if name not in _SELF]
-            fixed = {"reduction": None, "as_rmsprop": False, **cls.DEFAULTS}
-            cls.fixed = {n: v for n, v in fixed.items() if n not in cls.taken}
+        if cls.RULE is not None and "RULE" in cls.__dict__:
+            is_rmsprop = cls.DEFAULTS.get("as_rmsprop", False)
+            fixed = {**asdict(cls.RULE), "as_rmsprop": is_rmsprop}
+            for name in (*cls.FREE, *cls.DERIVED):
+                del fixed[name]
+            cls._fixed = fixed
+            shown = _signature(cls)
+            cls._taken = [name for name in shown.parameters if name != "params"]
+            cls.__signature__ = shown
+        elif "__init__" in cls.__dict__:
+            cls.__signature__ = None  # its own
 
     def add_param_group(self, param_group: Group) -> None:
         """Add a group; its options are checked before anything is changed."""
@@ -76,8 +100,8 @@ class FamilyOptimizer(Optimizer):
 
     def _options_of(self, group: Group) -> Group:
         """The options of a group, checked and as a checkpoint keeps them."""
-        options = resolved(checked({**self.DEFAULTS, **self.defaults, **group}))
-        for name, value in self.fixed.items():
+        options = resolved(checked({**self.defaults, **group}))
+        for name, value in self._fixed.items():
             if options[name] != value:
                 raise ValueError(
                     f"{name} must be {value!r} in {type(self).__name__}, got "
@@ -124,8 +148,7 @@ class FamilyOptimizer(Optimizer):
         rule = rule_of(group)
         numbers: dict[int, int] = {}
         for param in group["params"]:
-            grad = param.grad
-            if grad is None:
+            if param.grad is None:
                 continue
             # What an option needs is made when it is first needed, and what none needs
             # any more is not handed on: options may change between steps.
@@ -134,7 +157,7 @@ class FamilyOptimizer(Optimizer):
             if not fits(state, names):
                 numbers = numbers or self._numbers()
                 complete(state, param, group, numbers[id(param)])
-            flat += param, grad, *values_of(state, names, rule)
+            flat += param, param.grad, *values_of(state, names, rule)
             flat.append(group["stochastic_rounding"])
 
     def _items(self, group: Group) -> list[ParamWithState]:
@@ -162,10 +185,13 @@ class FamilyOptimizer(Optimizer):
             closure: reevaluates the model and returns the loss.
         """
         again = closure is None and not torch.compiler.is_compiling()
-        if again and (plans := self._current_plans()) is not None:
-            for plan in plans:
-                plan.run()
-            return None
+        if again and not _torch_internals.is_watched(self):
+            # Nothing to do but the same once more? Small models feel the rest.
+            plans = [self._plans.get(id(group)) for group in self.param_groups]
+            if all(plan is not None and plan.is_current(self.state) for plan in plans):
+                for plan in plans:
+                    plan.run()  # pyright: ignore[reportOptionalMemberAccess]
+                return None
         # A subclass with a step of its own has had its hooks run around that.
         own = type(self).step is FamilyOptimizer.step
         run = self._hooked_step if own else self._full_step
@@ -175,23 +201,6 @@ class FamilyOptimizer(Optimizer):
     # Hooks, profiler and autograd are looked after below, not around `step`.
     step.hooked = True  # pyright: ignore[reportFunctionMemberAccess]
 
-    def _current_plans(self) -> list[StepPlan] | None:
-        """The plans of the last step, if there is nothing to do but to run them again.
-
-        Small models feel the rest.
-        """
-        if _torch_internals.is_watched(self):
-            return None
-        plans: list[StepPlan] = []
-        for group in self.param_groups:
-            plan = self._plans.get(id(group))
-            if plan is None or group["error_if_nonfinite"]:
-                return None
-            if not plan.is_current(self.state):
-                return None
-            plans.append(plan)
-        return plans
-
     @_torch_internals.use_grad_for_differentiable
     def _full_step(self, closure: Callable[[], float] | None = None) -> float | None:
         _torch_internals.check_capture(self)
@@ -200,16 +209,16 @@ class FamilyOptimizer(Optimizer):
             with torch.enable_grad():
                 loss = closure()
         if torch.compiler.is_compiling():
-            if any(group["error_if_nonfinite"] for group in self.param_groups):
-                # A look at values breaks the graph.
-                check: Any = torch.compiler.disable(self._check_groups)  # pyright: ignore[reportUnknownMemberType]
-                check()
             for group in self.param_groups:
                 StepPlan(group, self._items(group)).run()
             return loss
-        self._check_groups()
-        # All of them before the first is run: fused=True may be impossible.
-        for plan in [self._plan(group) for group in self.param_groups]:
+        # All groups are looked at before the first state is made, and all planned
+        # before the first parameter moves: fused=True may be impossible.
+        for i, group in enumerate(self.param_groups):
+            self._check_options(group)
+            _check_dense(group, i)
+        self._plans = {id(group): self._plan(group) for group in self.param_groups}
+        for plan in self._plans.values():
             plan.run()
         return loss
 
@@ -217,61 +226,55 @@ class FamilyOptimizer(Optimizer):
 
     def _plan(self, group: Group) -> StepPlan:
         """The plan of the last step if it is current, else a new one."""
-        plan = self._plans.get(id(group))
-        if plan is None or not plan.is_current(self.state):
-            plan = StepPlan(group, self._items(group), self.state)
-            self._plans[id(group)] = plan
-        return plan
-
-    def _check_groups(self) -> None:
-        """Look at all groups before the first state is made or parameter moved."""
-        for i, group in enumerate(self.param_groups):
-            self._check_options(group)
-            check_gradients(group, i)
-        if len(self._plans) > len(self.param_groups):
-            alive = set(map(id, self.param_groups))
-            self._plans = {i: plan for i, plan in self._plans.items() if i in alive}
+        plan = self._plans[id(group)]
+        if plan.is_current(self.state):
+            return plan
+        return StepPlan(group, self._items(group), self.state)
 
     @torch.no_grad()
-    def step_one(self, i: int, j: int, *, n_before: int) -> None:
+    def step_one(self, i: int, j: int) -> None:
         """Step parameter j of group i alone; what `release_gradients` calls.
 
         Hooks of the whole step are not run.
-
-        Args:
-            n_before: how many were stepped before it in the same backward pass.
         """
         group = self.param_groups[i]
         self._check_options(group)
-        check_gradients(group, i, j, n_before=n_before)
+        _check_dense(group, i, j)
         alone = {**group, "params": [group["params"][j]]}
         StepPlan(alone, self._items(alone)).run()
 
 
-# What belongs to a constructor and is no option.
-_SELF = ("self", "params")
+def _check_dense(group: Group, i: int, *only: int) -> None:
+    """Refuse sparse gradients in group i, by name; `only` of some parameters."""
+    names = group.get("param_names")
+    for j in only or range(len(group["params"])):
+        grad = group["params"][j].grad
+        if grad is not None and grad.layout != torch.strided:
+            name = f"{names[j]!r}" if names else f"parameter {j} of group {i}"
+            raise RuntimeError(
+                f"the gradient of {name} must be dense, got {grad.layout}; pass "
+                "sparse=False to its nn.Embedding, or give that parameter to "
+                "torch.optim.SparseAdam"
+            )
 
 
 def _owner(option: str) -> str:
     """The class that takes an option which not every class takes."""
-    return {"reduction": "AdaShift", "as_rmsprop": "RMSprop"}.get(option, "ACProp")
+    return "RMSprop" if option == "as_rmsprop" else "ACProp"
 
 
 def _signature(cls: type[FamilyOptimizer]) -> inspect.Signature:
     """The constructor's own parameters, then the options behind its **options."""
-    own = [
-        p
-        for p in inspect.signature(cls.__init__).parameters.values()
-        if p.kind is not p.VAR_KEYWORD
-    ]
-    shared = [
+    own = list(inspect.signature(cls.__init__).parameters.values())[1:-1]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    options = [
         inspect.Parameter(
             name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=cls.DEFAULTS.get(name, FIELDS[name].default),
+            keyword,
+            default=cls.DEFAULTS.get(name, OPTIONS[name].default),
             annotation=kind,
         )
-        for name, kind in Keywords.__annotations__.items()
-        if name not in {p.name for p in own}
+        for name, kind in get_type_hints(Keywords).items()
+        if name in cls.FREE or name not in RULE_OPTIONS
     ]
-    return inspect.Signature([*own, *shared])
+    return inspect.Signature([*own, *options])

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from inspect import signature
 from itertools import count
 from typing import Any
 
-from torch import Tensor
-from torch.optim import Optimizer
+from torch.optim import AdamW, Optimizer
 from torch.optim.optimizer import StateDict
 
 from acprop import rule as rules
-from acprop.optim.options import FIELDS, Group
+from acprop.optim.options import OPTIONS, RULE_OPTIONS, Group
 from acprop.optim.params import HALF, real, wide_dtype
 from acprop.optim.state import (
     EXACT,
@@ -42,17 +42,21 @@ def translated(
     options_of: the options of a saved group, checked and completed.
     """
     saved: dict[Any, Any] = {}
-    small = [group["small_state"] for group in optimizer.param_groups]
+    ours = optimizer.param_groups
 
     def prepare(_: Optimizer, final: StateDict) -> StateDict | None:
         _check_saved(final, optimizer)
         saved.update(final)
-        if len(final["param_groups"]) != len(small):
+        if len(final["param_groups"]) != len(ours):
             return None  # torch's own error follows
-        groups = [
-            _completed(group, is_small, options_of)
-            for group, is_small in zip(final["param_groups"], small, strict=True)
-        ]
+        groups: list[Group] = []
+        for theirs, group in zip(final["param_groups"], ours, strict=True):
+            # How small state is, is ours.
+            new = {**theirs, "small_state": group["small_state"]}
+            if _is_foreign(theirs):  # there these mean something else
+                for option in (*RULE_OPTIONS, "eps", "foreach", "fused", "momentum"):
+                    new.pop(option, None)
+            groups.append({**new, **options_of(new)})
         return {**final, "param_groups": groups}
 
     # Registered last and first, so that the user's own hooks see and decide
@@ -68,27 +72,11 @@ def translated(
         after.remove()
 
 
-def _completed(
-    saved: Group, small: bool, options_of: Callable[[Group], Group]
-) -> Group:
-    """A saved group with what it lacks, checked; how small state is, is ours."""
-    group = {**saved, "small_state": small}
-    if _is_foreign(saved):  # there these mean something else
-        for option in ("eps", "foreach", "fused", "nesterov", "momentum"):
-            group.pop(option, None)
-    return {**group, **options_of(group)}
-
-
-def _pairs(saved: StateDict, optimizer: Optimizer) -> list[tuple[Any, Tensor]]:
-    """The number of each parameter in a checkpoint, and the parameter."""
-    ids = [i for group in saved["param_groups"] for i in group["params"]]
-    params = [p for group in optimizer.param_groups for p in group["params"]]
-    return list(zip(ids, params, strict=False))  # torch compares the lengths
-
-
 def _check_saved(saved: StateDict, optimizer: Optimizer) -> None:
     """Refuse what could not be continued, before anything is replaced."""
-    for i, param in _pairs(saved, optimizer):
+    ids = [i for group in saved["param_groups"] for i in group["params"]]
+    params = [p for group in optimizer.param_groups for p in group["params"]]
+    for i, param in zip(ids, params, strict=False):  # torch compares the lengths
         state = saved["state"].get(i)
         if not state:
             continue
@@ -110,23 +98,19 @@ def _check_saved(saved: StateDict, optimizer: Optimizer) -> None:
 
 def _restore(saved: StateDict, optimizer: Optimizer) -> None:
     """See Note [Types of loaded state]."""
-    for i, param in _pairs(saved, optimizer):
-        odd = param.dtype in HALF or param.is_complex()
-        for name, value in saved["state"].get(i, {}).items():
-            if not isinstance(value, Tensor):
-                continue
-            if name in EXACT:
-                optimizer.state[param][name] = value.to(param.device)
-            elif odd and name in WIDE:
-                wide = real(value).to(param.device, wide_dtype(real(param)))
-                optimizer.state[param][name] = wide
     numbers = count()
     groups = zip(optimizer.param_groups, saved["param_groups"], strict=True)
     for group, theirs in groups:
-        for param, number in zip(group["params"], numbers, strict=False):
-            state = optimizer.state.get(param)
+        for param, i in zip(group["params"], theirs["params"], strict=True):
+            number, state = next(numbers), optimizer.state.get(param)
             if not state:
                 continue
+            odd = param.dtype in HALF or param.is_complex()
+            for name, value in saved["state"][i].items():
+                if name in EXACT:
+                    state[name] = value.to(param.device)
+                elif odd and name in WIDE:
+                    state[name] = real(value).to(param.device, wide_dtype(real(param)))
             adopts = _is_foreign(theirs) and keeps_corrected_maximum(group)
             if adopts and "max_exp_avg_sq" in state:
                 seen = weight_seen(state, group)
@@ -143,17 +127,9 @@ def _is_foreign(group: Group) -> bool:
 
 _STATE = {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer"}
 # Ours that AdamW does not have, or does not mean alike.
-_OWN = FIELDS.keys() - {
-    "lr",
-    "betas",
-    "eps",
-    "weight_decay",
-    "amsgrad",
-    "decoupled_weight_decay",
-    "maximize",
-    "capturable",
-    "differentiable",
-}
+_OWN = (
+    OPTIONS.keys() - signature(AdamW).parameters.keys() - {"decoupled_weight_decay"}
+) | {"foreach", "fused"}
 
 
 def to_adamw(state_dict: dict[str, Any]) -> dict[str, Any]:

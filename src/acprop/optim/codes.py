@@ -14,6 +14,7 @@ probabilities that make a mean, or s^¼, right on average: see Note [The fourth 
 docs/small-state.md measures both.
 """
 
+from collections.abc import Callable
 from math import ceil, prod
 from typing import Any, NamedTuple
 
@@ -119,17 +120,26 @@ def encode_surprise(s: Tensor, bits: Tensor) -> Codes:
 def decode_surprise(codes: Codes) -> Tensor:
     """The way back of `encode_surprise`."""
     c = _blocks(codes.code.to(codes.scale.dtype))
-    return _unblocked(_eighth(c / 255) * codes.scale.unsqueeze(-1), codes.code)
+    eighth = (c / 255).square().square().square()
+    return _unblocked(eighth * codes.scale.unsqueeze(-1), codes.code)
+
+
+class Coder(NamedTuple):
+    """How numbers become codes of a type, with random bits, and codes numbers."""
+
+    dtype: torch.dtype
+    encode: Callable[[Tensor, Tensor], Codes]
+    decode: Callable[[Codes], Tensor]
+
+
+MEAN = Coder(torch.int8, encode_mean, decode_mean)
+SURPRISE = Coder(torch.uint8, encode_surprise, decode_surprise)
 
 
 def _root_at_random(y: Tensor, sixteen: Tensor, most: int) -> Tensor:
     """A whole number whose square is y on average."""
     low = y.sqrt().floor().clamp(max=most - 1)
     return low + (uniform(sixteen, y.dtype) < (y - low * low) / (2 * low + 1))
-
-
-def _eighth(c: Tensor) -> Tensor:
-    return c.square().square().square()
 
 
 def _divisor(scale: Tensor) -> Tensor:

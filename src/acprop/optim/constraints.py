@@ -46,27 +46,24 @@ class Box:
         return x.clamp(min=_real(self.lo)).clamp(max=_real(self.hi))  # type: ignore[arg-type]
 
 
-def to_plain(box: Box | dict[str, Any] | None) -> dict[str, Any] | None:
-    """Write a constraint as a checkpoint keeps it: plain values and tensors."""
-    if isinstance(box, dict):  # from a checkpoint, or written by hand
-        box = from_plain(box)
-    if box is None:
+def plain_box(name: str, value: Any) -> dict[str, Any] | None:
+    """Check a constraint; return it as a checkpoint keeps it: numbers and tensors."""
+    if value is None:
         return None
-    if not isinstance(box, Box):  # pyright: ignore[reportUnnecessaryIsInstance]
+    fields: Any = value
+    if isinstance(value, dict) and fields.keys() == {"kind", "lo", "hi"}:
+        value = Box(fields["lo"], fields["hi"])  # of a checkpoint
+    if not isinstance(value, Box):
         raise TypeError(
-            f"constraint must be None or a Box, got {box!r}; "
+            f"{name} must be None or a Box, got {value!r}; "
             "for example acprop.Box(-1.0, 1.0)"
         )
-    return {"kind": "box", "lo": box.lo, "hi": box.hi}
+    return {"kind": "box", "lo": value.lo, "hi": value.hi}
 
 
-def from_plain(fields: dict[str, Any] | None) -> Box | None:
-    """Read what `to_plain` wrote."""
-    if fields is None:
-        return None
-    if fields["kind"] != "box":
-        raise ValueError(f"constraint must be of kind 'box', got {fields['kind']!r}")
-    return Box(fields["lo"], fields["hi"])
+def box_of(plain: dict[str, Any] | None) -> Box | None:
+    """Read what `plain_box` wrote."""
+    return None if plain is None else Box(plain["lo"], plain["hi"])
 
 
 def _real(value: float | Tensor) -> float | Tensor:

@@ -1,7 +1,6 @@
 """An optimizer by its name, for configuration files."""
 
-import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from torch import nn
@@ -19,10 +18,7 @@ def create(
     name: str,
     model: nn.Module,
     *,
-    lr: float | None = None,
     weight_decay: float = 0.0,
-    layer_decay: float | None = None,
-    layers: str | Sequence[str] | None = None,
     overrides: Mapping[str, Mapping[str, Any]] | None = None,
     **options: Any,
 ) -> FamilyOptimizer:
@@ -35,9 +31,8 @@ def create(
 
     Args:
         name: "acprop", "adabelief", "adam", "adashift" or "rmsprop", in any case.
-        lr: None takes the default of the class.
-        layer_decay: see `acprop.param_groups`, as for `layers` and `overrides`.
-        options: those of the class, such as betas or convention.
+        overrides: see `acprop.param_groups`.
+        options: those of the class, such as lr or convention.
     """
     kind = NAMES.get(name.lower()) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
     if kind is None:
@@ -47,15 +42,5 @@ def create(
             f"model must be a torch.nn.Module, got {type(model).__name__}; "
             f"for parameters or groups call acprop.{kind.__name__}"
         )
-    make: Any = kind
-    if lr is None:
-        lr = float(inspect.signature(make).parameters["lr"].default)
-    groups = param_groups(
-        model,
-        weight_decay,
-        overrides=overrides,
-        layer_decay=layer_decay,
-        layers=layers,
-        lr=None if layer_decay is None else lr,
-    )
-    return make(groups, lr=lr, **options)
+    groups = param_groups(model, weight_decay, overrides=overrides)
+    return kind(groups, **options)

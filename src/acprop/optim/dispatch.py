@@ -1,6 +1,5 @@
 """Which kernel takes which tensors: the one place where that is decided."""
 
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -10,7 +9,7 @@ import torch
 
 from acprop import native as library
 from acprop.optim._torch_internals import takes_foreach
-from acprop.optim.kernels import blocked, foreach, loop, native, small
+from acprop.optim.kernels import foreach, loop, native, small
 from acprop.optim.params import ParamWithState, local
 from acprop.optim.step_options import StepOptions
 
@@ -37,35 +36,19 @@ def assign_kernels(
     taken: list[ParamWithState] = []
     free = group["fused"] is None and group["foreach"] is None
     if not compiling and (group["fused"] or free):
-        taken, items = _for_native(group, items, h)
-    if h.differentiable or group["foreach"] is False:
-        kernel = loop.update
-    elif compiling:
-        kernel = foreach.update if group["foreach"] else loop.update
-    elif group["foreach"] or (items and takes_foreach([i.param for i in items])):
-        kernel = foreach.update
-    else:
-        kernel = blocked.update
+        taken, items, reason = native.split(items, h)
+        if items and group["fused"]:
+            raise RuntimeError(
+                f"fused must be None or False, got True; of the native kernel: {reason}"
+            )
+        if items and library.load() is None and items[0].param.device.type == "cpu":
+            _warn_once(str(library.why_not()))
+    in_lists = group["foreach"]
+    if in_lists is None and not compiling and not h.differentiable:
+        in_lists = bool(items) and takes_foreach([item.param for item in items])
+    kernel = foreach.update if in_lists else loop.update
     calls = ((small.update, coded), (native.update, taken), (kernel, items))
     return [KernelCall(kernel, items) for kernel, items in calls if items]
-
-
-def _for_native(
-    group: dict[str, Any], items: list[ParamWithState], h: StepOptions
-) -> tuple[list[ParamWithState], list[ParamWithState]]:
-    """What the C kernel takes, and what it leaves to another."""
-    reasons = native.reasons(items, h)
-    pairs = list(zip(items, reasons, strict=True))
-    taken = [item for item, reason in pairs if reason is None]
-    rest = [item for item, reason in pairs if reason is not None]
-    if rest and group["fused"]:
-        reason = next(filter(None, reasons))
-        raise RuntimeError(
-            f"fused must be None or False, got True; of the native kernel: {reason}"
-        )
-    if rest and library.load() is None and rest[0].param.device.type == "cpu":
-        _warn_once(str(library.why_not()))
-    return taken, rest
 
 
 @cache
@@ -74,15 +57,5 @@ def _warn_once(reason: str) -> None:
         warnings.warn(
             f"acprop takes its slower path on the CPU: {reason}",
             RuntimeWarning,
-            stacklevel=_level_of_the_caller(),
+            stacklevel=2,
         )
-
-
-def _level_of_the_caller() -> int:
-    """How far up the first line is that belongs neither to us nor to torch."""
-    level, frame = 1, sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back is not None:
-        if frame.f_globals.get("__name__", "").split(".")[0] not in ("acprop", "torch"):
-            break
-        level, frame = level + 1, frame.f_back
-    return level

@@ -1,13 +1,12 @@
 """Parameter groups by name: no weight decay where it does harm, and overrides."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
 from torch import Tensor, nn
 
 from acprop.optim._torch_internals import NormBase
-from acprop.optim.layers import layer_rates
 
 
 def param_groups(
@@ -15,9 +14,6 @@ def param_groups(
     weight_decay: float,
     *,
     overrides: Mapping[str, Mapping[str, Any]] | None = None,
-    layer_decay: float | None = None,
-    layers: str | Sequence[str] | None = None,
-    lr: float | None = None,
 ) -> list[dict[str, Any]]:
     """Group a model's trainable parameters; pass the result to any torch optimizer.
 
@@ -28,40 +24,27 @@ def param_groups(
         groups = acprop.param_groups(model, 0.05, overrides={"head.*": {"lr": 1e-4}})
         opt = acprop.ACProp(groups, lr=1e-3)
 
-    With `layer_decay` the last layers learn at `lr` and each one before them at
-    `layer_decay` times the rate of the next:
-
-        groups = acprop.param_groups(model, 0.05, lr=1e-3, layer_decay=0.75)
-
     Args:
         overrides: options for the parameters whose name matches a pattern such as
             "encoder.*.bias" (`fnmatch`, case sensitive). Where several match, later
-            ones win, option by option, also over `layer_decay`.
-        layer_decay: in (0, 1], or None: one rate for all.
-        layers: the module whose children are the layers, such as "encoder.layer", or
-            the names of the layers, from the input to the output. None takes the
-            longest nn.ModuleList or nn.Sequential. What comes before the first layer
-            counts as one, what is in none of them as the last.
-        lr: the learning rate of the last layer; with `layer_decay` only.
+            ones win, option by option.
     """
     overrides = dict(overrides or {})
-    rates = layer_rates(model, lr, layer_decay, layers)
     spared = _spared(model)
     unused = set(overrides)
-    groups: dict[str, dict[str, Any]] = {}
+    groups: dict[tuple[Any, ...], dict[str, Any]] = {}
     for name, param in model.named_parameters():
         if not param.requires_grad:
             continue
-        options: dict[str, Any] = {"weight_decay": weight_decay, **rates.get(name, {})}
-        if name in spared or _is_exempt(model, name, param):
-            options["weight_decay"] = 0.0
-        for pattern, extra in overrides.items():
-            if fnmatchcase(name, pattern):
-                unused.discard(pattern)
-                options.update(extra)
-        key = repr([(option, _key(options[option])) for option in sorted(options)])
-        group = groups.setdefault(key, {**options, "params": []})
+        exempt = name in spared or _is_exempt(model, name, param)
+        options: dict[str, Any] = {"weight_decay": 0.0 if exempt else weight_decay}
+        matching = [pattern for pattern in overrides if fnmatchcase(name, pattern)]
+        group = groups.setdefault((*options.values(), *matching), {"params": []})
+        for pattern in matching:
+            options.update(overrides[pattern])
+        group.update(options)
         group["params"].append((name, param))
+        unused.difference_update(matching)
     if unused:
         raise ValueError(
             f"overrides must match a trainable parameter each, got no match for "
@@ -85,23 +68,7 @@ def _spared(model: nn.Module) -> set[str]:
     return names
 
 
-def _key(value: object) -> str | int:
-    """Parameters with equal options share a group; equal by value, or the same object.
-
-    Not by value where a tensor may be inside: torch prints large ones abridged.
-    """
-    return repr(value) if type(value) in _PLAIN else id(value)
-
-
-_PLAIN = (bool, int, float, str, tuple, list, type(None))
-
-_NORMS = (
-    nn.GroupNorm,
-    nn.LayerNorm,
-    nn.LocalResponseNorm,
-    nn.RMSNorm,
-    NormBase,
-)
+_NORMS = (nn.GroupNorm, nn.LayerNorm, nn.LocalResponseNorm, nn.RMSNorm, NormBase)
 
 
 def _is_exempt(model: nn.Module, name: str, param: Tensor) -> bool:

@@ -1,15 +1,14 @@
 """The family under its names. Each class is a rule and its defaults, nothing more."""
 
 from collections.abc import Mapping
-from textwrap import fill
-from typing import Any, ClassVar, Literal, Unpack
+from typing import Any, ClassVar, Unpack
 
 from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
+from acprop import rule as rules
 from acprop.optim.base import FamilyOptimizer
-from acprop.optim.options import FIELDS, Betas, Keywords
-from acprop.rule import Average, Center
+from acprop.optim.options import RULE_OPTIONS, Keywords
 
 
 class ACProp(FamilyOptimizer):
@@ -39,27 +38,53 @@ class ACProp(FamilyOptimizer):
 
     Args:
         params: parameters, named parameters or parameter groups, as for torch.optim.
+        lr: learning rate; a one-element tensor is allowed.
+        betas: (β1, β2), the decay of the average and of the surprise.
+        eps: ε; None takes the convention's own: 1e-30 guarded, 1e-8 as in torch.optim,
+            1e-16 otherwise.
+        weight_decay: λ.
+        average: what is averaged with β1: None, nothing, as in Algorithm 2; "before",
+            the gradient, before it is divided, as Adam does; "after", the normalised
+            gradient; or "convention": "after" if guarded, else None.
+        nesterov: does the average look one step ahead? "convention": as the
+            convention's own average does; another average does not.
+        center: what s is centered on: None, nothing; "m", the running mean of
+            gradients, as in the paper; "average", what the average itself implies,
+            which needs no m; or "convention": "average" for the guarded convention's
+            own average, else "m".
+        delay: by how many steps s lags behind; a larger delay divides the mean of the
+            newest `delay` gradients; 0 is synchronous.
+        reduction: "max" or "mean" shares one second moment among all elements of a
+            tensor; None keeps one for each element.
+        convention: "guarded", or to the letter of a publication: "paper" (Algorithm
+            2), "authors" (their repository, rectification off), "optax"
+            (optax.contrib.acprop). A `Convention` of your own is welcome too:
+            `dataclasses.replace(acprop.GUARDED, clip=10.0)`.
+        decoupled_weight_decay: True: x = x - lr·λ·x before the step, as AdamW does.
+            False: g = g + λ·x, as Adam does.
+        amsgrad: divide by the largest root so far; with "guarded" and "paper" no step
+            size then ever grows, as the appendix's momentum theorem needs it.
+        clip: bound on |u|, the normalised gradient: a number, "t**0.25", which grows
+            with the step, None for none, or "convention": the growing one if guarded,
+            else none.
+        constraint: `Box(lo, hi)`: where every element is to stay.
+        maximize: ascend.
+        foreach: use torch's list operations; None does so where torch.optim would.
+        fused: True demands the native one-pass kernel of the CPU, or an error at the
+            step that says why not; None takes it for all that it can do; False never.
+        capturable: keep the step counter on the device, for graph capture.
+        differentiable: let autograd run through the step; betas and λ may be tensors.
+        kahan: carry along what half-precision parameters lose in rounding, so that
+            updates below their resolution add up; one more buffer of their type.
+        stochastic_rounding: a seed below 2**32: round bfloat16 parameters at random,
+            so that it is right on average, and keep no compensation; needs
+            kahan=False. None does not.
+        small_state: keep the average and s of matrices and larger tensors in 8 bits
+            per element: 2.1 bytes per parameter instead of 8; docs/small-state.md.
     """
 
-    DEFAULTS: ClassVar[Mapping[str, Any]] = {}
-
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | Tensor = 1e-3,
-        betas: Betas = (0.9, 0.999),
-        eps: float | None = None,
-        weight_decay: float | Tensor = 0.0,
-        *,
-        average: Average | Literal["convention"] = "convention",
-        nesterov: bool | Literal["convention"] = "convention",
-        center: Center | Literal["convention"] = "convention",
-        delay: int = 1,
-        **options: Unpack[Keywords],
-    ) -> None:
-        first = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        rule = {"average": average, "nesterov": nesterov, "center": center}
-        super().__init__(params, **first, **rule, delay=delay, **options)
+    RULE = rules.ACPROP
+    FREE = RULE_OPTIONS
 
 
 class AdaBelief(FamilyOptimizer):
@@ -76,25 +101,8 @@ class AdaBelief(FamilyOptimizer):
     `delay`, `average` and `center` are fixed.
     """
 
-    DEFAULTS: ClassVar[Mapping[str, Any]] = {
-        "convention": "authors",
-        "average": "before",
-        "nesterov": False,
-        "center": "m",
-        "delay": 0,
-    }
-
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | Tensor = 1e-3,
-        betas: Betas = (0.9, 0.999),
-        eps: float | None = None,
-        weight_decay: float | Tensor = 0.0,
-        **options: Unpack[Keywords],
-    ) -> None:
-        first = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(params, **first, **options)
+    RULE = rules.ADABELIEF
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {"convention": "authors"}
 
 
 class AdaShift(FamilyOptimizer):
@@ -111,31 +119,11 @@ class AdaShift(FamilyOptimizer):
 
     Args:
         delay: n. The paper on ACProp compares with n = 1; AdaShift's own proposes 10.
-        reduction: φ. "max" or "mean" shares one v among all elements of a tensor;
-            None keeps one for each element.
+        reduction: φ: None, "max" or "mean".
     """
 
-    DEFAULTS: ClassVar[Mapping[str, Any]] = {
-        "average": None,
-        "nesterov": False,
-        "center": None,
-    }
-
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | Tensor = 1e-3,
-        betas: Betas = (0.9, 0.999),
-        eps: float | None = None,
-        weight_decay: float | Tensor = 0.0,
-        *,
-        delay: int = 1,
-        reduction: Literal["max", "mean"] | None = None,
-        **options: Unpack[Keywords],
-    ) -> None:
-        first = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        own = {"delay": delay, "reduction": reduction}
-        super().__init__(params, **first, **own, **options)
+    RULE = rules.ADASHIFT
+    FREE = ("delay", "reduction")
 
 
 class Adam(FamilyOptimizer):
@@ -151,26 +139,11 @@ class Adam(FamilyOptimizer):
     otherwise torch's own is the one to use. `decoupled_weight_decay=True` is AdamW.
     """
 
+    RULE = rules.ADAM
     DEFAULTS: ClassVar[Mapping[str, Any]] = {
         "convention": "torch",
-        "average": "before",
-        "nesterov": False,
-        "center": None,
-        "delay": 0,
         "decoupled_weight_decay": False,
     }
-
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | Tensor = 1e-3,
-        betas: Betas = (0.9, 0.999),
-        eps: float | None = None,
-        weight_decay: float | Tensor = 0.0,
-        **options: Unpack[Keywords],
-    ) -> None:
-        first = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(params, **first, **options)
 
 
 class RMSprop(FamilyOptimizer):
@@ -190,13 +163,14 @@ class RMSprop(FamilyOptimizer):
         centered: √(v - m²) for √v, with m = α·m + (1 - α)·g.
     """
 
+    RULE = rules.RMSPROP
     DEFAULTS: ClassVar[Mapping[str, Any]] = {
         "convention": "torch-rmsprop",
-        "nesterov": False,
-        "delay": 0,
         "as_rmsprop": True,
         "decoupled_weight_decay": False,
     }
+    # Of momentum and centered.
+    DERIVED = ("average", "center")
 
     def __init__(
         self,
@@ -209,20 +183,6 @@ class RMSprop(FamilyOptimizer):
         centered: bool = False,
         **options: Unpack[Keywords],
     ) -> None:
-        own = {"alpha": alpha, "momentum": momentum, "centered": centered}
-        common = {"lr": lr, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(params, **common, **own, **options)
-
-
-def _explained(names: list[str]) -> str:
-    """The meaning of options as the `Args:` of a docstring lists them."""
-    margins = {"initial_indent": " " * 8, "subsequent_indent": " " * 12}
-    return "".join(
-        fill(f"{name}: {FIELDS[name].metadata['meaning']}", 88, **margins) + "\n"  # type: ignore[arg-type]
-        for name in names
-    )
-
-
-if ACProp.__doc__:  # python -OO has none
-    _SHOWN = [name for name in FIELDS if name not in ("reduction", "as_rmsprop")]
-    ACProp.__doc__ = ACProp.__doc__.rstrip() + "\n" + _explained(_SHOWN) + "    "
+        words: Any = {"alpha": alpha, "momentum": momentum, "centered": centered}
+        common: Any = {"lr": lr, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, **common, **words, **options)

@@ -1,6 +1,6 @@
 """Checks of options, one by one and together.
 
-Each of one option returns the value as a checkpoint keeps it: numbers as Python's own.
+Each of one option returns the value as a checkpoint keeps it: plain.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,11 +14,10 @@ from acprop import rule as rules
 Check = Callable[[str, Any], Any]
 
 
-def _python(value: Any) -> Any:
+def to_python(value: Any) -> Any:
     """A numpy scalar as Python's own, which torch.load(weights_only=True) can read."""
-    if isinstance(value, Tensor) or not hasattr(value, "item"):
-        return value
-    return value.item()
+    is_scalar = hasattr(value, "item") and value.ndim == 0
+    return value.item() if is_scalar and not isinstance(value, Tensor) else value
 
 
 def _or_tensor(check: Check) -> Check:
@@ -26,7 +25,7 @@ def _or_tensor(check: Check) -> Check:
 
     def look(name: str, value: Any) -> float | Tensor:
         if not isinstance(value, Tensor):
-            return check(name, _python(value))
+            return check(name, to_python(value))
         if value.numel() != 1:
             raise ValueError(
                 f"{name} must have one element if it is a tensor, "
@@ -54,12 +53,11 @@ def betas(name: str, value: Any) -> tuple[Any, Any]:
 
 def eps(name: str, value: Any) -> float | None:
     """A number, or None for the convention's own."""
-    return None if value is None else checks.not_negative(name, _python(value))
+    return None if value is None else checks.not_negative(name, value)
 
 
 def clip(name: str, value: Any) -> Any:
     """A bound, or "convention"."""
-    value = _python(value)
     return value if value == "convention" else rules.check_clip(name, value)
 
 
@@ -70,7 +68,6 @@ def convention(_: str, value: Any) -> rules.PlainConvention:
 
 def flag(name: str, value: Any, allowed: str = "True or False") -> bool:
     """True or False, also as 1 or 0."""
-    value = _python(value)
     if isinstance(value, int) and value in (0, 1):
         return bool(value)
     raise TypeError(f"{name} must be {allowed}, got {value!r}")
@@ -83,7 +80,6 @@ def kernel(name: str, value: Any) -> bool | None:
 
 def seed(name: str, value: Any) -> int | None:
     """Of random bits, or None."""
-    value = _python(value)
     if value is not None and checks.whole(name, value, least=0) >= 2**32:
         raise ValueError(
             f"{name} must be below 2**32, got {value}; take a smaller seed"
@@ -92,8 +88,8 @@ def seed(name: str, value: Any) -> int | None:
 
 
 def of_rule(_: str, value: Any) -> Any:
-    """Python's own value: `Rule` itself looks at all of them together."""
-    return _python(value)
+    """Any: `Rule` itself looks at all of these together."""
+    return value
 
 
 def together(group: dict[str, Any]) -> None:
@@ -110,26 +106,24 @@ def together(group: dict[str, Any]) -> None:
             "kahan must be False with stochastic_rounding, got True; both mend the "
             "same rounding"
         )
-    if group["small_state"]:
-        _check_small(group)
-    numbers = {"betas[0]": group["betas"][0], "betas[1]": group["betas"][1]}
-    for name, value in {**numbers, "weight_decay": group["weight_decay"]}.items():
+    for name, value in {
+        "betas[0]": group["betas"][0],
+        "betas[1]": group["betas"][1],
+        "weight_decay": group["weight_decay"],
+    }.items():
         if isinstance(value, Tensor) and not group["differentiable"]:
             raise TypeError(
                 f"{name} must be a number unless differentiable=True, got a tensor"
             )
-
-
-def _check_small(group: dict[str, Any]) -> None:
-    """8-bit state is advanced in blocks, one step behind at most."""
-    for name, plain in {
+    # 8-bit state is advanced in blocks, one step behind at most.
+    for name, possible in {
         "delay": group["delay"] in (0, 1),
         "reduction": group["reduction"] is None,
         "constraint": group["constraint"] is None,
         "differentiable": not group["differentiable"],
         "fused": not group["fused"],
     }.items():
-        if not plain:
+        if group["small_state"] and not possible:
             raise ValueError(
                 f"small_state must be False with {name}={group[name]!r}, got True"
             )

@@ -1,12 +1,11 @@
 """A parameter with everything the optimizer keeps for it, and how it is read."""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from acprop.optim import dither
-from acprop.optim._torch_internals import has_no_storage
 
 
 class ParamWithState(NamedTuple):
@@ -111,9 +110,20 @@ def _rounded_at_random(item: ParamWithState, x: Tensor) -> Tensor:
     return x
 
 
-def running(item: ParamWithState) -> tuple[Tensor | None, ...]:
-    """The state of one number for each element, in the type of the arithmetic."""
-    return item.exp_avg, item.exp_avg_sq, item.max_exp_avg_sq, item.momentum_buffer
+class StepMoments(NamedTuple):
+    """What a tensor remembers of its gradients, in the letters of the reference."""
+
+    m: Tensor | None
+    s: Tensor
+    top: Tensor | None
+    M: Tensor | None
+
+
+def moments_of(item: ParamWithState) -> StepMoments:
+    """One number for each element, in the type of the arithmetic."""
+    return StepMoments(
+        item.exp_avg, item.exp_avg_sq, item.max_exp_avg_sq, item.momentum_buffer
+    )
 
 
 def elements_of(item: ParamWithState) -> dict[str, Any]:
@@ -142,59 +152,16 @@ def local(item: ParamWithState) -> ParamWithState:
     return item._replace(**shards)
 
 
-def is_plain(item: ParamWithState) -> bool:
-    """Are parameter, gradient and state ordinary tensors with memory of their own?
-
-    Not of a subclass such as DTensor, whose memory is elsewhere or nowhere, and not
-    one of torch's lazy forms: zeros without storage, a pending negation.
-    """
-    param, grad = item.param, item.grad
-    state = [t for t in item[2:] if isinstance(t, Tensor)]
-    return (
-        type(param) in (Tensor, torch.nn.Parameter)
-        and type(grad) is Tensor
-        and all(type(t) is Tensor for t in state)
-        and not (param.is_neg() or grad.is_neg() or has_no_storage(grad))
-    )
-
-
-def is_dense_alike(item: ParamWithState) -> bool:
-    """Is everything laid out without gaps, gradient and state like the parameter?
-
-    Then all of it may be walked through in the order of memory.
-    """
-    param = item.param
-    return (
-        _is_dense(param)
-        and not param.is_complex()
-        and all(
-            t is None or (t.shape == param.shape and t.stride() == param.stride())
-            for t in (item.grad, *running(item), item.compensation)
-        )
-    )
-
-
-def _is_dense(tensor: Tensor) -> bool:
-    if tensor.is_contiguous():
-        return True
-    layout = {4: torch.channels_last, 5: torch.channels_last_3d}.get(tensor.ndim)
-    return layout is not None and tensor.is_contiguous(memory_format=layout)
-
-
-def peak(x: Tensor) -> Tensor:
-    """The largest magnitude over all shards, some of which may be empty."""
-    shard: Any = x
+def reduced(x: Tensor, how: Literal["max", "mean"]) -> Tensor:
+    """The maximum of what is 0 or more, or the mean, over all shards of a DTensor."""
     if not hasattr(x, "placements"):
-        return x.abs().amax()
+        return x.amax() if how == "max" else x.mean()
     from torch.distributed.tensor import DTensor, Partial
 
-    local: Tensor = shard.to_local()
-    top = local.abs().amax() if local.numel() > 0 else local.new_zeros(())
+    shard: Any = x
+    if how == "mean":
+        return shard.mean().full_tensor()
+    local: Tensor = shard.to_local()  # which may be empty
+    top = local.amax() if local.numel() > 0 else local.new_zeros(())
     placements = [Partial("max") if p.is_shard() else p for p in shard.placements]
     return DTensor.from_local(top, shard.device_mesh, placements).full_tensor()
-
-
-def full_tensor(partial: Tensor) -> Tensor:
-    """The result of a reduction over all shards, where the tensor is a DTensor."""
-    full = getattr(partial, "full_tensor", None)
-    return partial if full is None else full()

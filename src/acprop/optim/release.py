@@ -31,22 +31,6 @@ class ReleasedGradients:
                 hook = param.register_post_accumulate_grad_hook(self._take)
                 self._hooks[param] = hook
 
-    def _place(self, param: Tensor) -> tuple[int, int] | None:
-        """The numbers of its group and of the parameter in it, if it is in any.
-
-        They are looked up again when groups or parameters have changed places.
-        """
-        groups = self._optimizer.param_groups
-        i, j = self._places.get(id(param), (len(groups), 0))
-        if any(p is param for g in groups[i : i + 1] for p in g["params"][j : j + 1]):
-            return i, j
-        self._places = {
-            id(p): (i, j)
-            for i, group in enumerate(groups)
-            for j, p in enumerate(group["params"])
-        }
-        return self._places.get(id(param))
-
     def _take(self, param: Tensor) -> None:
         _check_ranks([param])
         if id(param) in self._stepped:
@@ -55,10 +39,17 @@ class ReleasedGradients:
                 "opt.step() must be called after every backward pass, got a second "
                 "pass; released gradients cannot be accumulated"
             )
-        if (place := self._place(param)) is None:
+        if not self._stepped:  # a new pass: groups may have changed since the last
+            self._places = {
+                id(p): (i, j)
+                for i, group in enumerate(self._optimizer.param_groups)
+                for j, p in enumerate(group["params"])
+            }
+        place = self._places.get(id(param))
+        if place is None:
             return  # its group was deleted
         try:
-            self._optimizer.step_one(*place, n_before=len(self._stepped))
+            self._optimizer.step_one(*place)
         finally:
             param.grad = None
         self._stepped.add(id(param))

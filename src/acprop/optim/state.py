@@ -14,18 +14,18 @@ from acprop.rule import Rule
 
 State = dict[str, Any]
 
-# In the type of the arithmetic, whatever the parameter's.
-WIDE = frozenset({"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "past", "momentum_buffer"})
-_MEANS = ("exp_avg", "momentum_buffer")
-_CODED_SQ = frozenset({"exp_avg_sq_code", "exp_avg_sq_scale"})
-_CODED_MEANS = frozenset(
-    f"{mean}_{part}" for mean in _MEANS for part in ("code", "scale")
-)
-# In types of their own.
-EXACT = _CODED_MEANS | _CODED_SQ | {"stream"}
-# Of these one form may be made of another. A mean that no option asks for any more is
-# dropped, so that it cannot come back years old.
-_MOMENTS = frozenset({*_MEANS, "exp_avg_sq"}) | _CODED_MEANS | _CODED_SQ
+# Of these one form may be made of another, and each may be kept in codes. A mean that
+# no option asks for any more is dropped, so that it cannot come back years old.
+_CODERS = {
+    "exp_avg": codes.MEAN,
+    "momentum_buffer": codes.MEAN,
+    "exp_avg_sq": codes.SURPRISE,
+}
+_CODED = frozenset(f"{name}_{part}" for name in _CODERS for part in Codes._fields)
+_MOMENTS = _CODED | _CODERS.keys()
+# In the type of the arithmetic, whatever the parameter's; in types of their own.
+WIDE = frozenset({*_CODERS, "max_exp_avg_sq", "past"})
+EXACT = _CODED | {"stream"}
 
 
 def wanted(group: Group, rule: Rule, param: Tensor) -> set[str]:
@@ -37,9 +37,9 @@ def wanted(group: Group, rule: Rule, param: Tensor) -> set[str]:
     if rule.keeps_average:
         names.add("momentum_buffer")
     if coded:
-        mean = mean_of(rule)
-        names -= {mean, "exp_avg_sq"}
-        names |= {f"{mean}_code", f"{mean}_scale", *_CODED_SQ}
+        for name in (mean_of(rule), "exp_avg_sq"):
+            names.remove(name)
+            names |= {f"{name}_{part}" for part in Codes._fields}
     if group["amsgrad"]:
         names.add("max_exp_avg_sq")
     if group["delay"] > 1:
@@ -101,7 +101,7 @@ def complete(state: State, param: Tensor, group: Group, number: int) -> None:
     if not fits(state, names & _MOMENTS):
         _to_numbers(state, param)
         translate(state, {n.removesuffix("_code") for n in names}, group)
-        if names >= _CODED_SQ:
+        if "exp_avg_sq_code" in names:
             _to_codes(state, param, mean_of(rule))
     for name in sorted(names - state.keys()):
         state[name] = _zeros(name, param, group)
@@ -193,38 +193,30 @@ def keeps_corrected_maximum(group: Group) -> bool:
 
 def _to_codes(state: State, param: Tensor, mean: str) -> None:
     """Make codes of a running mean and s."""
-    made = {
-        mean: codes.zeros(param, torch.int8),
-        "exp_avg_sq": codes.zeros(param, torch.uint8),
-    }
-    if state.keys() >= made.keys():
-        encoders = {mean: codes.encode_mean, "exp_avg_sq": codes.encode_surprise}
-        # As a step would, but for the sign: no two of them draw the same bits.
-        key = dither.key(-state["step"], state["stream"])
-        for name, encode in encoders.items():
+    # As a step would, but for the sign: no two of them draw the same bits.
+    key = dither.key(-state["step"], state["stream"])
+    for name in (mean, "exp_avg_sq"):
+        made = codes.zeros(param, _CODERS[name].dtype)
+        if name in state:
             numbers = _local(state.pop(name))
             drawn = dither.bits(numbers, key, dither.offset_of(param))
-            for old, new in zip(made[name], encode(numbers, drawn), strict=True):
-                _local(old).copy_(new)
-    for name, (code, scale) in made.items():
-        state[f"{name}_code"], state[f"{name}_scale"] = code, scale
+            new = _CODERS[name].encode(numbers, drawn)
+            _local(made.code).copy_(new.code)
+            _local(made.scale).copy_(new.scale)
+        state[f"{name}_code"], state[f"{name}_scale"] = made
 
 
 def _to_numbers(state: State, param: Tensor) -> None:
     """Make numbers of codes, where there are any."""
-    decoders = {
-        **dict.fromkeys(_MEANS, codes.decode_mean),
-        "exp_avg_sq": codes.decode_surprise,
-    }
-    for name, decode in decoders.items():
+    for name, coder in _CODERS.items():
         if f"{name}_code" not in state:
             continue
         code, scale = state.pop(f"{name}_code"), state.pop(f"{name}_scale")
-        numbers = torch.zeros_like(
+        state[name] = torch.zeros_like(
             param, dtype=wide_dtype(param), memory_format=torch.preserve_format
         )
-        _local(numbers).copy_(decode(Codes(_local(code), _local(scale))))
-        state[name] = numbers
+        numbers = coder.decode(Codes(_local(code), _local(scale)))
+        _local(state[name]).copy_(numbers)
 
 
 def _local(tensor: Any) -> Tensor:

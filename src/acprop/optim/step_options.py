@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from acprop import rule as rules
-from acprop.optim.constraints import Box, from_plain
+from acprop.optim.constraints import Box, box_of
 from acprop.optim.options import rule_of
 from acprop.rule import Clip, Convention, Rule
 
@@ -47,21 +47,12 @@ class StepOptions(NamedTuple):
     on_device: bool
     differentiable: bool
 
-    def eps_outside(self, dtype: torch.dtype) -> float:
-        """What is added to the root.
-
-        Where there is a bound, 0/0 must be 0: an ε too small for the type becomes its
-        smallest normal number, beside which every root of a nonzero s is large.
+    def safe_eps(self, dtype: torch.dtype) -> float:
+        """ε. Where there is a bound, 0/0 must be 0: one too small for the type becomes
+        its smallest normal number, beside which every root of a nonzero s is large.
         """
-        if self.convention.eps_placement == "inside":
-            return 0.0
-        return max(self.eps, self._tiny(dtype))
-
-    def eps_inside(self, dtype: torch.dtype) -> float:
-        """What is added under the root."""
-        if self.convention.eps_placement != "inside":
-            return 0.0
-        return max(self.eps, self._tiny(dtype))
+        guarded = self.convention.clip is not None
+        return max(self.eps, torch.finfo(dtype).tiny) if guarded else self.eps
 
     @property
     def beta_m(self) -> float:
@@ -78,9 +69,6 @@ class StepOptions(NamedTuple):
             gain = gain * (1 + self.beta1) / 2
         return gain
 
-    def _tiny(self, dtype: torch.dtype) -> float:
-        return 0.0 if self.convention.clip is None else torch.finfo(dtype).tiny
-
 
 def step_options_of(group: dict[str, Any]) -> StepOptions:
     """Read a parameter group."""
@@ -95,7 +83,7 @@ def step_options_of(group: dict[str, Any]) -> StepOptions:
         "lr": lr,
         "beta1": beta1,
         "beta2": beta2,
-        "constraint": from_plain(group["constraint"]),
+        "constraint": box_of(group["constraint"]),
         "on_device": group["capturable"] or torch.compiler.is_compiling(),
     }
     return StepOptions(
@@ -103,16 +91,10 @@ def step_options_of(group: dict[str, Any]) -> StepOptions:
     )
 
 
-def step_number(step: Tensor, state: Tensor, h: StepOptions) -> Scalar:
-    """The step counter as a number, or as a tensor beside the state it will scale."""
-    if not h.on_device:
-        return step.item()
-    return step.to(device=state.device, dtype=state.dtype)
-
-
 class Scalars(NamedTuple):
     """The numbers of one step of one tensor.
 
+    floor, eps: ε under the root, or beside it.
     unseen: does s know no gradient yet?
     bound: on |u|, or None.
     eps_added: what this step adds to the stored s ("accumulated" ε), else 0.
@@ -120,21 +102,26 @@ class Scalars(NamedTuple):
 
     scale: Scalar
     floor: Scalar
+    eps: float
     numerator_scale: Scalar
     unseen: bool | Tensor
     bound: Scalar | None
     eps_added: Scalar
 
 
-def scalars(h: StepOptions, t: Scalar, dtype: torch.dtype) -> Scalars:
-    """Compute the scalars of step t for state of this type."""
-    k = _at_least_0(t - h.rule.delay)
+def scalars(h: StepOptions, step: Tensor, state: Tensor) -> Scalars:
+    """Compute the scalars of a step for state of this type."""
+    # The counter as a number, or as a tensor beside the state it will scale.
+    t: Scalar = step.to(state.device, state.dtype) if h.on_device else step.item()
+    k = where(t > h.rule.delay, t - h.rule.delay, 0.0)
     unseen = k == 0
     total: Scalar = 1.0
     if h.convention.bias_correction:
         seen = _one_minus_power(h.beta2, k)
         total = where(seen == 0, 1.0, seen)
-    floor: Scalar = h.eps_inside(dtype)
+    eps = h.safe_eps(state.dtype)
+    inside = h.convention.eps_placement == "inside"
+    floor: Scalar = eps if inside else 0.0
     if h.convention.first_step == "one":
         floor = where(unseen, 1.0, floor)
     scale, mean = 1 / total, _numerator_scale(h, t)
@@ -144,7 +131,8 @@ def scalars(h: StepOptions, t: Scalar, dtype: torch.dtype) -> Scalars:
         if h.rule.average == "after":  # a sum, M = β1·M + u
             mean = 1 / (1 - h.beta1)
             bound = None if bound is None else bound * mean
-    return Scalars(scale, floor, mean, unseen, bound, _eps_added(h, t))
+    beside = 0.0 if inside else eps
+    return Scalars(scale, floor, beside, mean, unseen, bound, _eps_added(h, t))
 
 
 def _variance(h: StepOptions) -> float:
@@ -165,7 +153,7 @@ def _numerator_scale(h: StepOptions, t: Scalar) -> Scalar:
         return 1 / _one_minus_power(h.beta1, t + 1 if h.rule.nesterov else t)
     if h.rule.delay <= 1:
         return 1.0
-    n = _at_most(t, h.rule.delay)
+    n = where(t < h.rule.delay, t, float(h.rule.delay))
     return (1 - h.beta1) / _one_minus_power(h.beta1, n)
 
 
@@ -187,14 +175,6 @@ def where(condition: bool | Tensor, yes: Any, no: Any) -> Any:
 def clamp(d: Tensor, bound: Scalar | None) -> Tensor:
     """d within ±bound; None is no bound."""
     return d if bound is None else d.clamp(-bound, bound)  # type: ignore[arg-type]
-
-
-def _at_least_0(x: Scalar) -> Scalar:
-    return x.clamp(min=0) if isinstance(x, Tensor) else max(x, 0.0)
-
-
-def _at_most(x: Scalar, bound: int) -> Scalar:
-    return x.clamp(max=bound) if isinstance(x, Tensor) else min(x, bound)
 
 
 def _one_minus_power(beta: float, t: Scalar) -> Scalar:

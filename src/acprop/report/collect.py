@@ -4,7 +4,7 @@ Files may come from several machines. A study that several have run in parts is 
 study; of a run that several have, one that came to a result is taken.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -26,55 +26,65 @@ from acprop.records import (
 )
 
 ARTIFACTS = "artifacts"  # the folder beside a file of records
+Studies = list[tuple[StudyRecord, list[RunRecord]]]
 StudyKey = tuple[str, str, str]  # name, scale and ruleset
 # A record and its place, file and line; None could not be read.
 Placed = tuple[str, Record | None]
-Contents = list[tuple[str, list[Placed]]]  # the name of each file, and what is in it
 
 
 @dataclass(slots=True)
-class Collected:
-    """What was found, in the order of the files.
+class Content:
+    """Everything that the site shows, in the order of the files.
 
+    figures: each is drawn in figures/NAME.svg below the site.
+    shown: what a figure shows, by its name.
+    studies: stored evidence. here: what this machine has just run.
     artifacts: the folder of a run's files to look at, for each that has one.
     places: file and line of each run by its id, and of each study by its key.
     figure_places: those of a figure and of what it shows, by the figure's name.
-    notes: what a reader should know.
-    problems: what could not be read or placed, by file and line; the rest is here.
-    n_unread: how many files have not one line that could be read.
+    missing: what was not run, and what else a reader should know.
+    problems: what could not be read, placed or shown, by file and line.
+    files: how many were read; n_unread: those without one line that could be.
     """
 
-    files: list[Path]
     verdicts: list[Verdict] = field(default_factory=list[Verdict])
-    figures: list[tuple[FigureRecord, list[Drawing]]] = field(
-        default_factory=list[tuple[FigureRecord, list[Drawing]]]
-    )
-    studies: list[tuple[StudyRecord, list[RunRecord]]] = field(
-        default_factory=list[tuple[StudyRecord, list[RunRecord]]]
-    )
+    figures: list[FigureRecord] = field(default_factory=list[FigureRecord])
+    shown: dict[str, list[Drawing]] = field(default_factory=dict[str, list[Drawing]])
+    studies: Studies = field(default_factory=Studies)
+    here: Studies = field(default_factory=Studies)
     artifacts: dict[str, Path] = field(default_factory=dict[str, Path])
     places: dict[str, str] = field(default_factory=dict[str, str])
     figure_places: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    notes: list[str] = field(default_factory=list[str])
+    missing: list[str] = field(default_factory=list[str])
     problems: list[str] = field(default_factory=list[str])
+    n_files: int = 0
     n_unread: int = 0
 
 
-def collect(paths: Sequence[Path]) -> Collected:
+def collect(paths: Sequence[Path]) -> Content:
     """Read files, and all files of records in folders; what cannot be read is named."""
     named = _files(paths)
-    found = Collected(list(named))
-    contents: Contents = []
-    for path, name in named.items():
-        contents.append((name, _read(path, name, found)))
-        _add_artifacts(found, path, contents[-1][1])
-    _add_verdicts(found, contents)
-    _add_figures(found, contents)
-    _add_studies(found, [placed for _, content in contents for placed in content])
+    found = Content(n_files=len(named))
+    contents = [(path, name, _read(path, name, found)) for path, name in named.items()]
+    verdicts: dict[str, Verdict] = {}
+    for path, name, records in contents:
+        _add_artifacts(found, path, records)
+        _add_figures(found, records)
+        for _, record in records:
+            if isinstance(record, Verdict):
+                before = verdicts.get(record.claim, record)
+                if before.verdict != record.verdict:
+                    found.missing.append(
+                        f"claim {record.claim}: {record.verdict} in {name}, "
+                        f"{before.verdict} in an earlier file"
+                    )
+                verdicts[record.claim] = record
+    found.verdicts = list(verdicts.values())
+    _add_studies(found, [placed for _, _, records in contents for placed in records])
     return found
 
 
-def _read(path: Path, name: str, found: Collected) -> list[Placed]:
+def _read(path: Path, name: str, found: Content) -> list[Placed]:
     """Every line; of those that are no records, why not."""
     records: list[Placed] = []
     lines = path.read_bytes().splitlines()
@@ -91,7 +101,7 @@ def _read(path: Path, name: str, found: Collected) -> list[Placed]:
     return records
 
 
-def _add_artifacts(found: Collected, path: Path, records: list[Placed]) -> None:
+def _add_artifacts(found: Content, path: Path, records: list[Placed]) -> None:
     """Beside the file that has the run; a link to elsewhere is named."""
     for place, record in records:
         if isinstance(record, RunRecord) and record.artifacts:
@@ -132,49 +142,30 @@ def _holds(file: Path) -> bool:
         return any(line.startswith(b'{"record":') for line in lines)
 
 
-def _add_verdicts(found: Collected, contents: Contents) -> None:
-    """One for each claim, the last; files that disagree are named."""
-    known: dict[str, Verdict] = {}
-    for name, records in contents:
-        for _, verdict in records:
-            if not isinstance(verdict, Verdict):
-                continue
-            before = known.get(verdict.claim)
-            if before is not None and before.verdict != verdict.verdict:
-                found.notes.append(
-                    f"claim {verdict.claim}: {verdict.verdict} in {name}, "
-                    f"{before.verdict} in an earlier file"
-                )
-            known[verdict.claim] = verdict
-    found.verdicts = list(known.values())
-
-
-def _add_figures(found: Collected, contents: Contents) -> None:
+def _add_figures(found: Content, records: Sequence[Placed]) -> None:
     """A figure is what follows a `FigureRecord` in its file; the last file counts."""
-    known: dict[str, tuple[FigureRecord, list[Drawing]]] = {}
-    for _, records in contents:
-        about: FigureRecord | None = None
-        is_lost = False  # after a line that may have begun another figure
-        for place, record in records:
-            if isinstance(record, FigureRecord):
-                about, is_lost = record, False
-                known[about.name] = about, []
-                found.figure_places[about.name] = [place]
-            elif record is None:
-                about, is_lost = None, is_lost or about is not None
-            elif isinstance(record, Region | Boundary | Curves | Surface | Bars):
-                if about is not None:
-                    known[about.name][1].append(record)
-                    found.figure_places[about.name].append(place)
-                elif is_lost:
-                    why = "a line before it, perhaps its figure, could not be read"
-                    found.problems.append(f"{place}: {why}")
-    found.figures = list(known.values())
+    name: str | None = None
+    is_lost = False  # after a line that may have begun another figure
+    for place, record in records:
+        if isinstance(record, FigureRecord):
+            name, is_lost = record.name, False
+            found.figures = [f for f in found.figures if f.name != name] + [record]
+            found.shown[name] = []
+            found.figure_places[name] = [place]
+        elif record is None:
+            name, is_lost = None, is_lost or name is not None
+        elif isinstance(record, Region | Boundary | Curves | Surface | Bars):
+            if name is not None:
+                found.shown[name].append(record)
+                found.figure_places[name].append(place)
+            elif is_lost:
+                why = "a line before it, perhaps its figure, could not be read"
+                found.problems.append(f"{place}: {why}")
 
 
-def _add_studies(found: Collected, records: Sequence[Placed]) -> None:
+def _add_studies(found: Content, records: Sequence[Placed]) -> None:
     studies: dict[StudyKey, list[StudyRecord]] = {}
-    runs: dict[StudyKey, list[RunRecord]] = {}
+    runs: dict[StudyKey, dict[str, RunRecord]] = {}
     names: dict[str, StudyKey] = {}
     pages: dict[str, str] = {}
     for place, record in records:
@@ -190,18 +181,20 @@ def _add_studies(found: Collected, records: Sequence[Placed]) -> None:
             studies.setdefault(key, []).append(record)
             found.places[record.key] = place
         elif isinstance(record, RunRecord):
-            key = (record.study, record.scale, record.ruleset)
-            runs.setdefault(key, []).append(record)
+            known = runs.setdefault((record.study, record.scale, record.ruleset), {})
+            before = known.setdefault(record.run, record)
+            if record.status.is_result and not before.status.is_result:
+                known[record.run] = record
             found.places.setdefault(record.run, place)
     for (name, scale, ruleset), some in runs.items():
         if (name, scale, ruleset) not in studies:
             found.problems.append(
-                f"{found.places[some[0].run]}: {len(some)} runs of {name} at scale "
-                f"{scale}, ruleset {ruleset}, have no record of their study; write "
-                "both with acprop bench study --out FILE"
+                f"{found.places[next(iter(some))]}: {len(some)} runs of {name} at "
+                f"scale {scale}, ruleset {ruleset}, have no record of their study; "
+                "write both with acprop bench study --out FILE"
             )
     found.studies = [
-        (_merged(parts), _one_of_each(runs.get(key, [])))
+        (_merged(parts), list(runs.get(key, {}).values()))
         for key, parts in studies.items()
     ]
 
@@ -216,12 +209,3 @@ def _merged(parts: Sequence[StudyRecord]) -> StudyRecord:
     names = dict.fromkeys(run for part in parts for run in part.runs)
     missing = [m for m in parts[0].missing if all(m in part.missing for part in parts)]
     return replace(parts[-1], runs=tuple(names), missing=tuple(missing))
-
-
-def _one_of_each(runs: Iterable[RunRecord]) -> list[RunRecord]:
-    kept: dict[str, RunRecord] = {}
-    for run in runs:
-        before = kept.get(run.run)
-        if before is None or (run.status.is_result and not before.status.is_result):
-            kept[run.run] = run
-    return list(kept.values())

@@ -25,15 +25,6 @@ from acprop.metrics import metric_of
 from acprop.records import RunRecord
 from acprop.report.statistics import Arm, Summary, number, summarize, value_of
 
-__all__ = [
-    "Comparison",
-    "compare_all",
-    "compare_pairs",
-    "holm",
-    "paired_p",
-    "to_target",
-]
-
 LEVEL = 0.05
 FEWEST = 5  # pairs of seeds; with fewer, nobody is called better
 NOTHING = "no difference shown"

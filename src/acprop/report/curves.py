@@ -12,62 +12,49 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
-from matplotlib.transforms import ScaledTranslation
 
 from acprop.checks import UserError
 from acprop.records import Curves, Line
 from acprop.report.style import (
-    GRID,
     INK,
     PAPER,
     colours,
     draw_failed,
+    draw_grid,
     label_panel,
     legend_below,
     panels,
     plain,
     power_below,
     symlog_ticks,
+    title_figure,
 )
 
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)), (0, (9, 4)))
+# Dashes drown in noise, and there are few: lines that share a colour or a dash have
+# marks here and there as well. Points have nothing else.
+MARKERS = ("", "o", "s", "^", "D")
+POINTS = (*MARKERS[1:], "v", "P", "X")
+N_MARKS = 8
 MAX_VECTOR_POINTS = 2_000
 # Decades of a symmetrical-log axis on each side, at most: below, it is linear.
 SYMLOG_DECADES = 6
-# Dashes drown in noise, and there are few: lines that share a colour or a dash have
-# marks here and there as well.
-MARKERS = ("", "o", "s", "^", "D")
-N_MARKERS = 8
-# Of bands; of the one in the legend, which stands for those of all colours.
-ALPHA, BAND = 0.18, INK
+ALPHA = 0.18  # of bands
 Look = dict[str, object]
-
-UNDER_THE_LABEL = 30  # points from the panel to its legend: ticks and label
 
 
 def draw_curves(records: Sequence[Curves], title: str | None) -> Figure:
-    """One panel for each record, and one legend if one can serve all."""
+    """One panel for each record, and one legend."""
     for record in records:
         _check(record)
     figure, axes = panels(len(records))
     labels = list(dict.fromkeys(line.label for r in records for line in r.lines))
-    looks = _looks(labels)
-    fullest = max(records, key=lambda r: len({line.label for line in r.lines}))
-    is_shared = {line.label for line in fullest.lines} == set(labels)
+    looks = _looks(labels, all(record.drawn == "points" for record in records))
     for ax, record in zip(axes, records, strict=True):
         _draw_panel(ax, record, looks)
-        if not is_shared:
-            named = [x for x in ax.lines if not str(x.get_label()).startswith("_")]
-            once = list({x.get_label(): x for x in named}.values())
-            _legend_under(ax, [*once, *_band_handles([record])])
-    if is_shared:
-        handles = [Line2D([], [], label=plain(n), **looks[n]) for n in labels]  # pyright: ignore[reportArgumentType]
-        if all(record.drawn == "points" for record in records):
-            for handle, line in zip(handles, fullest.lines, strict=True):
-                handle.set(linestyle="", marker=_mark(line, fullest))
-        legend_below(figure, [*handles, *_band_handles(records)])
-    if title is not None or len(records) > 1:
-        figure.suptitle(plain(records[0].name if title is None else title))
+    handles = [Line2D([], [], label=plain(n), **looks[n]) for n in labels]  # pyright: ignore[reportArgumentType]
+    legend_below(figure, [*handles, *_more_handles(records)])
+    title_figure(figure, records, title)
     return figure
 
 
@@ -82,8 +69,8 @@ def linear_below(values: Sequence[float]) -> float:
     return power_below(max(small, float(sizes.max()) * 10.0**-SYMLOG_DECADES))
 
 
-def _looks(labels: Sequence[str]) -> dict[str, Look]:
-    """Colour, dashes and marks; in grey, too, no two of 25 labels look the same."""
+def _looks(labels: Sequence[str], are_points: bool) -> dict[str, Look]:
+    """Colour, dashes and marks; in grey, too, no two of 25 lines look the same."""
     looks: dict[str, Look] = {}
     seen: list[str] = []
     used: set[tuple[int, int]] = set()
@@ -93,8 +80,15 @@ def _looks(labels: Sequence[str]) -> dict[str, Look]:
         turn = next((k for k in turns if (dash, k) not in used), turns[0])
         seen.append(colour)
         used.add((dash, turn))
-        look = {"color": colour, "linestyle": DASHES[dash], "marker": MARKERS[turn]}
-        looks[label] = {**look, "markersize": 4.5, "markerfacecolor": PAPER}
+        look = {"linestyle": DASHES[dash], "marker": MARKERS[turn]}
+        if are_points:
+            look = {"linestyle": "", "marker": POINTS[i % len(POINTS)]}
+        looks[label] = {
+            **look,
+            "color": colour,
+            "markersize": 4.5,
+            "markerfacecolor": PAPER,
+        }
     return looks
 
 
@@ -119,79 +113,60 @@ def _check(record: Curves) -> None:
 
 def _draw_panel(ax: Axes, record: Curves, looks: dict[str, Look]) -> None:
     _scale(ax, record)
+    row = 0  # of crosses, one for each line that has any
     for line in record.lines:
+        look, colour = looks[line.label], str(looks[line.label]["color"])
         (drawn,) = ax.plot(line.x, line.y, label=plain(line.label))
-        drawn.set(**looks[line.label], markevery=_spread(line.x, record.x_scale))
-        if record.drawn == "points":
-            drawn.set(linestyle="", marker=_mark(line, record), markevery=None)
+        is_curve = record.drawn == "lines"
+        drawn.set(**look, markevery=_spread(line, record) if is_curve else None)
         drawn.set_rasterized(len(line.x) > MAX_VECTOR_POINTS)
-        _draw_band(ax, line, str(looks[line.label]["color"]))
-        _draw_dots(ax, line, str(looks[line.label]["color"]))
-    for row, line in enumerate(line for line in record.lines if _failed(line)):
-        draw_failed(
-            ax,
-            [x for x, _ in _failed(line)],
-            record.better,
-            row=row,
-            color=str(looks[line.label]["color"]),
-        )
+        if line.low:  # a NaN is a gap
+            band = line.low, line.high
+            ax.fill_between(line.x, *band, color=colour, alpha=ALPHA, linewidth=0)
+        if seeds := [dot for dot in line.dots if np.isfinite(dot[1])]:
+            dots = ax.scatter(*zip(*seeds, strict=True), s=16, zorder=3, clip_on=False)
+            dots.set(facecolor=colour, edgecolor=PAPER, linewidth=0.4)
+        failed = _failed(line)
+        draw_failed(ax, failed, record.better, row=row, color=colour)
+        row += bool(failed)
     if record.y_range is not None:
         ax.set_ylim(*record.y_range)
     label_panel(ax, record.title, record.x_label, record.y_label)
-    ax.grid(color=GRID, linewidth=0.5)
-    ax.set_axisbelow(True)
+    draw_grid(ax)
 
 
-def _mark(line: Line, record: Curves) -> str:
-    """Points of different lines differ in more than their colour."""
-    marks = [mark for mark in (*MARKERS, "v", "P", "X") if mark]
-    return marks[record.lines.index(line) % len(marks)]
+def _spread(line: Line, record: Curves) -> list[int]:
+    """Which points are about equally far apart on the x-axis."""
+    places, is_log = np.asarray(line.x, float), record.x_scale == "log"
+    usable = places[np.isfinite(places) & ((places > 0) | (not is_log))]
+    if not usable.size:
+        return []
+    space = np.geomspace if is_log else np.linspace
+    found = np.searchsorted(
+        places, space(usable.min(), usable.max(), N_MARKS + 2)[1:-1]
+    )
+    return sorted({int(i) for i in found if i < len(places)})
 
 
-def _draw_band(ax: Axes, line: Line, colour: str) -> None:
-    """How far runs are apart; a NaN is a gap."""
-    if line.low:
-        ends = line.low, line.high
-        ax.fill_between(line.x, *ends, color=colour, alpha=ALPHA, linewidth=0)
+def _failed(line: Line) -> list[float]:
+    """Where runs that failed are marked."""
+    return [x for x, y in line.dots if not np.isfinite(y)]
 
 
-def _draw_dots(ax: Axes, line: Line, colour: str) -> None:
-    """Single seeds that have a value: small, and open where lines have marks."""
-    seeds = [dot for dot in line.dots if np.isfinite(dot[1])]
-    if seeds:
-        x, y = zip(*seeds, strict=True)
-        dots = ax.scatter(x, y, s=16, zorder=3, clip_on=False)
-        dots.set(facecolor=colour, edgecolor=PAPER, linewidth=0.4)
-
-
-def _failed(line: Line) -> list[tuple[float, float]]:
-    return [dot for dot in line.dots if not np.isfinite(dot[1])]
-
-
-def _band_handles(records: Sequence[Curves]) -> list[Artist]:
+def _more_handles(records: Sequence[Curves]) -> list[Artist]:
     """A legend says what bands and crosses are, where any is drawn."""
     words = dict.fromkeys(
         record.band
         for record in records
         if record.band and any(np.isfinite(line.low).any() for line in record.lines)
     )
-    bands = [Patch(color=BAND, alpha=ALPHA, linewidth=0, label=plain(w)) for w in words]
-    if not any(_failed(line) for record in records for line in record.lines):
-        return [*bands]
-    cross = Line2D([], [], ls="", marker="X", color=INK, label="a run that failed")
-    return [*bands, cross]
-
-
-def _spread(x: Sequence[float], scale: str) -> list[int]:
-    """Which points are about equally far apart on the x-axis."""
-    places = np.asarray(x, float)
-    usable = places[np.isfinite(places) & ((places > 0) | (scale != "log"))]
-    if not usable.size:
-        return []
-    space = np.geomspace if scale == "log" else np.linspace
-    targets = space(usable.min(), usable.max(), N_MARKERS + 2)[1:-1]
-    found = np.searchsorted(places, targets)
-    return sorted({int(i) for i in found if i < len(places)})
+    handles: list[Artist] = [
+        Patch(color=INK, alpha=ALPHA, linewidth=0, label=plain(text)) for text in words
+    ]
+    if any(_failed(line) for record in records for line in record.lines):
+        label = "a run that failed"
+        handles.append(Line2D([], [], ls="", marker="X", color=INK, label=label))
+    return handles
 
 
 def _scale(ax: Axes, record: Curves) -> None:
@@ -203,22 +178,6 @@ def _scale(ax: Axes, record: Curves) -> None:
     if record.y_scale == "log":
         ax.set_yscale("log", nonpositive="mask")
     elif record.y_scale == "symlog":
-        values = [y for line in record.lines for y in line.y]
-        threshold = linear_below(values)
+        threshold = linear_below([y for line in record.lines for y in line.y])
         ax.set_yscale("symlog", linthresh=threshold)
         ax.yaxis.set_major_locator(symlog_ticks(threshold))
-
-
-def _legend_under(ax: Axes, handles: Sequence[Artist]) -> None:
-    """Under the panel: on top of it, it would hide what it explains."""
-    longest = max(len(str(handle.get_label())) for handle in handles)
-    columns = min(len(handles), 3 if longest < 12 else 2 if longest < 24 else 1)
-    # In points, not in panels: a tall legend makes the panel low.
-    below = ScaledTranslation(0, -UNDER_THE_LABEL / 72, ax.figure.dpi_scale_trans)
-    ax.legend(
-        handles=handles,
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0),
-        bbox_transform=ax.transAxes + below,
-        ncols=columns,
-    )

@@ -3,17 +3,18 @@
     regions, with or without boundaries    the (β2, P) plane, one panel each
     boundaries alone                       the same plane, empty
     curves, surfaces                       one panel each
-    surfaces of runs, with n_runs           heat maps with numbers, one panel each
+    surfaces of runs, with n_runs          heat maps with numbers, one panel each
     bars                                   final values with a dot for each seed
 
 The same records give the same bytes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
@@ -32,19 +33,24 @@ from acprop.records import (
 )
 from acprop.report.bars import draw_bars
 from acprop.report.curves import draw_curves
-from acprop.report.heatmaps import draw_heatmaps
 from acprop.report.regions import draw_regions
 from acprop.report.style import DPI, style
 from acprop.report.surfaces import draw_surfaces
 from acprop.report.svg import finished
-
-__all__ = ["draw", "draw_figure", "draw_once", "figure"]
 
 # What each format would write about when and with what; a date changes every time.
 _METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+# What may stand in one figure, and who draws it.
+_DRAWN: dict[tuple[type[Record], ...], Callable[[Any, str | None], Figure]] = {
+    (Region, Boundary): draw_regions,
+    (Curves,): draw_curves,
+    (Surface,): draw_surfaces,
+    (Bars,): draw_bars,
 }
 
 
@@ -62,7 +68,10 @@ def draw(records: Sequence[Record], path: Path, *, title: str | None = None) -> 
     is_svg = form == "svg"
     with style():
         drawn = _figure(records, title)
-        _lay_out(drawn)
+        # Place everything once; left to itself, saving would draw it all twice.
+        if (engine := drawn.get_layout_engine()) is not None:
+            engine.execute(drawn)
+        drawn.set_layout_engine("none")  # pyright: ignore[reportUnknownMemberType]
         drawn.savefig(  # pyright: ignore[reportUnknownMemberType]
             picture,
             format=form,
@@ -72,14 +81,6 @@ def draw(records: Sequence[Record], path: Path, *, title: str | None = None) -> 
         )
     content = picture.getvalue()
     files.write(path, finished(content.decode()) if is_svg else content)
-
-
-def _lay_out(drawn: Figure) -> None:
-    """Place everything once; left to itself, saving would draw it all twice."""
-    engine = drawn.get_layout_engine()
-    if engine is not None:
-        engine.execute(drawn)
-        drawn.set_layout_engine("none")  # pyright: ignore[reportUnknownMemberType]
 
 
 def draw_once(records: Sequence[Record], path: Path, *, title: str | None) -> None:
@@ -112,10 +113,7 @@ def draw_figure(
             "with acprop lab figures"
         )
     title = f"{about.caption} ({about.place})" if is_titled else ""
-    if path.suffix == ".svg":
-        draw_once(shown, path, title=title)
-    else:
-        draw(shown, path, title=title)
+    (draw_once if path.suffix == ".svg" else draw)(shown, path, title=title)
 
 
 def figure(records: Sequence[Record], *, title: str | None = None) -> Figure:
@@ -125,24 +123,12 @@ def figure(records: Sequence[Record], *, title: str | None = None) -> Figure:
 
 
 def _figure(records: Sequence[Record], title: str | None) -> Figure:
-    regions = [r for r in records if isinstance(r, Region)]
-    boundaries = [r for r in records if isinstance(r, Boundary)]
-    curves = [r for r in records if isinstance(r, Curves)]
-    surfaces = [r for r in records if isinstance(r, Surface)]
-    bars = [r for r in records if isinstance(r, Bars)]
-    n = len(records)
-    if n and len(regions) + len(boundaries) == n:
-        return draw_regions(regions, boundaries, title)
-    if n and len(curves) == n:
-        return draw_curves(curves, title)
-    if n and len(surfaces) == n and all(s.n_runs for s in surfaces):
-        return draw_heatmaps(surfaces, title)
-    if n and len(surfaces) == n:
-        return draw_surfaces(surfaces, title)
-    if n and len(bars) == n:
-        return draw_bars(bars, title)
-    kinds = ", ".join(dict.fromkeys(r.record for r in records)) or "none"
+    kinds = {type(record) for record in records}
+    for among, draw_kind in _DRAWN.items():
+        if kinds and kinds <= set(among):
+            return draw_kind(records, title)
+    names = ", ".join(dict.fromkeys(r.record for r in records)) or "none"
     raise UserError(
         "records must be regions and boundaries, or curves, surfaces or bars, "
-        f"got {kinds}; draw each kind on its own"
+        f"got {names}; draw each kind on its own"
     )

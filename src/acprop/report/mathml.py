@@ -5,14 +5,14 @@ so that no formula is ever shown half translated.
 """
 
 import re
-from dataclasses import dataclass
 from html import escape
-
-__all__ = ["block"]
 
 # Words in braces are one token with their command: spaces count there.
 _TOKEN = re.compile(
-    r"\\(?:text|operatorname\*?|begin|end)\{[^}]*\}|\\[a-zA-Z]+|\\.|\s+|.", re.DOTALL
+    r"\\(?:text|operatorname\*?|begin|end)\{[^}]*\}"
+    r"|\\math(?:bb|cal)(?:\{[A-Z]\}| *[A-Z])"
+    r"|\\[a-zA-Z]+|\\.|\d+(?:\.\d+)?|\s+|.",
+    re.DOTALL,
 )
 
 _LETTERS = {
@@ -44,183 +44,142 @@ _SYMBOLS = {
 }
 _BIG = {"big": 1.2, "bigl": 1.2, "bigr": 1.2, "Big": 1.8, "Bigl": 1.8, "Bigr": 1.8}
 _ACCENTS = {"hat": "^", "bar": "‾"}
-_LARGE = {"sum": "∑", "int": "∫"}
+_LARGE = {
+    "sum": "<mo>∑</mo>",
+    "int": "<mo>∫</mo>",
+    **{name: f"<mi>{name}</mi>" for name in ("max", "min", "lim")},
+}
 # Where the letters of an alphabet begin, and those that Unicode had before.
 _ALPHABETS = {
     "mathbb": (0x1D538, {"C": "ℂ", "H": "ℍ", "N": "ℕ", "P": "ℙ", "R": "ℝ", "Z": "ℤ"}),
     "mathcal": (0x1D49C, {"B": "ℬ", "E": "ℰ", "F": "ℱ", "L": "ℒ", "M": "ℳ", "R": "ℛ"}),
 }
+_BRACKETS = frozenset("()[]|/")
+_SIGNS = frozenset("+-=<>,.:;!*")
+_SCRIPTS = {"_": "msub", "^": "msup", "_^": "msubsup"}
+_LIMITS = {"_": "munder", "^": "mover", "_^": "munderover"}
+Atom = tuple[str, bool]  # MathML; are sub- and superscript set below and above it?
 
 
 def block(latex: str) -> str:
     """A formula on lines of its own."""
-    tokens = [t for t in _TOKEN.findall(latex) if not t.isspace()]
-    return f'<math display="block">{_Parser(latex, tokens).row(until=None)}</math>'
+    content, _ = _Parser(latex).until("")
+    return f'<math display="block"><mrow>{content}</mrow></math>'
 
 
-@dataclass(frozen=True, slots=True)
-class _Atom:
-    """has_limits: are its sub- and superscript set below and above it?"""
-
-    mathml: str
-    has_limits: bool = False
-
-
-@dataclass(slots=True)
 class _Parser:
-    source: str
-    tokens: list[str]
-    place: int = 0
+    def __init__(self, latex: str) -> None:
+        self.latex = latex
+        tokens = [t for t in _TOKEN.findall(latex) if not t.isspace()]
+        self.tokens = ["", *reversed(tokens)]  # the next is the last; "" is the end
 
-    def row(self, until: str | None) -> str:
-        """Everything up to a token, which is taken; None is the end."""
+    def until(self, *ends: str) -> tuple[str, str]:
+        """Everything up to one of these tokens, and which; it is taken."""
         parts: list[str] = []
-        while (token := self._peek()) != until:
-            if token is None:
-                raise self._error(f"no {until}")
+        while self.tokens[-1] not in ends:
             parts.append(self._scripted())
-        self.place += until is not None
-        return f"<mrow>{''.join(parts)}</mrow>"
-
-    def _peek(self) -> str | None:
-        return self.tokens[self.place] if self.place < len(self.tokens) else None
-
-    def _next(self) -> str:
-        token = self._peek()
-        if token is None:
-            raise self._error("its end")
-        self.place += 1
-        return token
+        return "".join(parts), self.tokens.pop()
 
     def _error(self, got: str) -> ValueError:
         return ValueError(
             f"a formula must be of the LaTeX that mathml.py knows, got {got} in "
-            f"{self.source!r}"
+            f"{self.latex!r}"
         )
 
     def _scripted(self) -> str:
         """An atom with what is below and above it."""
-        atom = self._atom()
+        atom, has_limits = self._atom()
         scripts: dict[str, str] = {}
-        while (token := self._peek()) in ("_", "^"):
-            self.place += 1
-            if token in scripts:
-                raise self._error(f"{token} twice")
-            scripts[str(token)] = self._argument()
-        low, high = scripts.get("_"), scripts.get("^")
-        names = ("munder", "mover") if atom.has_limits else ("msub", "msup")
-        if low and high:
-            both = "munderover" if atom.has_limits else "msubsup"
-            return f"<{both}>{atom.mathml}{low}{high}</{both}>"
-        if low or high:
-            name = names[0] if low else names[1]
-            return f"<{name}>{atom.mathml}{low or high}</{name}>"
-        return atom.mathml
+        while (mark := self.tokens[-1]) in ("_", "^"):
+            self.tokens.pop()
+            if mark in scripts:
+                raise self._error(f"{mark} twice")
+            scripts[mark] = self._argument()
+        marks = [mark for mark in "_^" if mark in scripts]
+        if not marks:
+            return atom
+        name = (_LIMITS if has_limits else _SCRIPTS)["".join(marks)]
+        return f"<{name}>{atom}{''.join(scripts[m] for m in marks)}</{name}>"
 
     def _argument(self) -> str:
-        """A group, or the one token that stands for it."""
-        if self._peek() == "{":
-            self.place += 1
-            return self.row(until="}")
-        if (token := self._peek()) is not None and token.isdigit():
-            return f"<mn>{self._next()}</mn>"
-        return self._atom().mathml
+        r"""A group, or the token or digit that stands for it: \frac12 is a half."""
+        token = self.tokens[-1]
+        if token.isdigit() and len(token) > 1:
+            self.tokens[-1] = token[1:]
+            return f"<mn>{token[0]}</mn>"
+        return self._atom()[0]
 
-    def _atom(self) -> _Atom:
-        token = self._next()
+    def _group(self) -> str:
+        content, _ = self.until("}")
+        return f"<mrow>{content}</mrow>"
+
+    def _atom(self) -> Atom:
+        token = self.tokens.pop()
         if token.startswith("\\"):
             return self._command(token[1:])
         if token == "{":
-            return _Atom(self.row(until="}"))
-        if token.isdigit():
-            return _Atom(f"<mn>{self._number(token)}</mn>")
+            return self._group(), False
+        if token[:1].isdigit():
+            return f"<mn>{token}</mn>", False
         if token.isalpha():
-            return _Atom(f"<mi>{token}</mi>")
-        if token in "()[]|/":
-            return _Atom(f'<mo stretchy="false">{token}</mo>')
-        if token in "+-=<>,.:;!*":
-            return _Atom(f"<mo>{escape(token.replace('-', '−'))}</mo>")
-        raise self._error(repr(token))
+            return f"<mi>{token}</mi>", False
+        if token in _BRACKETS:
+            return f'<mo stretchy="false">{token}</mo>', False
+        if token in _SIGNS:
+            return f"<mo>{escape(token.replace('-', '−'))}</mo>", False
+        raise self._error(repr(token) if token else "its end")
 
-    def _number(self, first: str) -> str:
-        """Its other digits; a point is part of it only between digits."""
-        digits = first
-        while (token := self._peek()) is not None:
-            after = self.tokens[self.place + 1 : self.place + 2]
-            is_point = token == "." and bool(after) and after[0].isdigit()
-            if not (token.isdigit() or is_point):
-                break
-            digits += self._next()
-        return digits
-
-    def _command(self, name: str) -> _Atom:
-        name, _, words = name.partition("{") if len(name) > 1 else (name, "", "")
+    def _command(self, command: str) -> Atom:
+        name, _, words = command[1:].partition("{")
+        name = command[:1] + name
         words = escape(words.removesuffix("}").replace(" ", "\N{NO-BREAK SPACE}"))
-        match name:
-            case _ if name in _SYMBOLS:
-                return _Atom(_SYMBOLS[name])
-            case "sum" | "int":
-                return _Atom(f"<mo>{_LARGE[name]}</mo>", has_limits=name == "sum")
-            case "max" | "min" | "lim":  # what stands below them is set below them
-                return _Atom(f"<mi>{name}</mi>", has_limits=True)
-            case _ if name in _BIG:
-                size = f'minsize="{_BIG[name]}em" maxsize="{_BIG[name]}em"'
-                return _Atom(f'<mo stretchy="true" {size}>{self._fence_sign()}</mo>')
-            case "frac" | "tfrac":
+        if name in _SYMBOLS:
+            return _SYMBOLS[name], False
+        if name in _LARGE:
+            return _LARGE[name], name != "int"
+        if name in _BIG:
+            size = f'minsize="{_BIG[name]}em" maxsize="{_BIG[name]}em"'
+            return f'<mo stretchy="true" {size}>{self._bracket()}</mo>', False
+        match name.split():
+            case ["frac" | "tfrac"]:
                 over, under = self._argument(), self._argument()
-                return _Atom(f"<mfrac>{over}{under}</mfrac>")
-            case "sqrt":
-                return _Atom(f"<msqrt>{self._argument()}</msqrt>")
-            case "hat" | "bar":
+                return f"<mfrac>{over}{under}</mfrac>", False
+            case ["sqrt"]:
+                return f"<msqrt>{self._argument()}</msqrt>", False
+            case ["hat" | "bar"]:
                 mark = f'<mo stretchy="false">{_ACCENTS[name]}</mo>'
-                return _Atom(f'<mover accent="true">{self._argument()}{mark}</mover>')
-            case "mathbb" | "mathcal":
-                return _Atom(f"<mi>{self._letter(name)}</mi>")
-            case "text":
-                return _Atom(f"<mtext>{words}</mtext>")
-            case "operatorname" | "operatorname*":
+                accent = f'<mover accent="true">{self._argument()}{mark}</mover>'
+                return accent, False
+            case ["mathbb" | "mathcal" as alphabet, *letters] if letters or words:
+                first, older = _ALPHABETS[alphabet]
+                letter = "".join(letters) or words
+                code = chr(first + ord(letter) - ord("A"))
+                return f"<mi>{older.get(letter, code)}</mi>", False
+            case ["text"]:
+                return f"<mtext>{words}</mtext>", False
+            case ["operatorname" | "operatorname*"]:
                 words = words.replace("\\,", "\u2009")
-                return _Atom(f"<mi>{words}</mi>", has_limits=name.endswith("*"))
-            case "begin" if words == "cases":
-                return _Atom(self._cases())
+                return f"<mi>{words}</mi>", name.endswith("*")
+            case ["begin"] if words == "cases":
+                return self._cases(), False
             case _:
                 raise self._error(f"\\{name}")
 
-    def _fence_sign(self) -> str:
-        token = self._next()
-        if token.startswith("\\") and token[1:] in _FENCES:
-            return _FENCES[token[1:]]
-        if token in "()[]|/":
+    def _bracket(self) -> str:
+        token = self.tokens.pop()
+        if token in _BRACKETS:
             return token
+        if token[1:] in _FENCES:
+            return _FENCES[token[1:]]
         raise self._error(f"{token!r} as a bracket")
 
-    def _letter(self, alphabet: str) -> str:
-        """One letter of an alphabet, in braces or not."""
-        letter = self._next()
-        if letter == "{":
-            letter = self._next()
-            if self._next() != "}":
-                raise self._error(f"more than a letter in \\{alphabet}")
-        first, older = _ALPHABETS[alphabet]
-        return older.get(letter) or chr(first + ord(letter) - ord("A"))
-
     def _cases(self) -> str:
-        rows: list[list[str]] = [[""]]
-        while (token := self._peek()) != "\\end{cases}":
-            if token is None:
-                raise self._error("no \\end")
-            if token == "&":
-                rows[-1].append("")
-                self.place += 1
-            elif token == "\\\\":
-                rows.append([""])
-                self.place += 1
-            else:
-                rows[-1][-1] += self._scripted()
-        self.place += 1
-        body = "".join(
-            f"<mtr>{''.join(f'<mtd>{cell}</mtd>' for cell in row)}</mtr>"
-            for row in rows
-        )
+        rows, end = [""], "&"
+        while end != "\\end{cases}":
+            cell, end = self.until("&", "\\\\", "\\end{cases}")
+            rows[-1] += f"<mtd>{cell}</mtd>"
+            if end == "\\\\":
+                rows.append("")
+        body = "".join(f"<mtr>{row}</mtr>" for row in rows)
         brace = '<mo stretchy="true" fence="true">{</mo>'
         return f'<mrow>{brace}<mtable columnalign="left">{body}</mtable></mrow>'

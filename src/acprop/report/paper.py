@@ -7,7 +7,6 @@ the curves that the authors publish.
 
 import json
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -16,19 +15,8 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from acprop.plain import Plain
-from acprop.records import Curves, Line
+from acprop.records import Better, Curves, Line
 from acprop.report.style import display
-
-__all__ = [
-    "Order",
-    "PaperEntry",
-    "PaperRow",
-    "PaperTable",
-    "PaperValue",
-    "entries",
-    "published_about",
-    "published_curves",
-]
 
 # Networks of the published curves, by the study that trains the same.
 PUBLISHED = {
@@ -39,36 +27,32 @@ PUBLISHED = {
 
 
 @dataclass(frozen=True, slots=True)
-class PaperValue:
-    """A printed number; std is None where none is printed."""
-
-    mean: float
-    std: float | None = None
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class PaperRow:
-    """One row, or one pair of columns, of a table: values by optimizer.
+    """One row, or one pair of columns, of a table: 34.66 ± 0.014, as printed.
 
     where: settings of the task that tell its runs from others of the study.
     """
 
     name: str
     study: str
-    line: int
-    values: Mapping[str, PaperValue]
+    values: tuple[str, ...]
     where: Plain = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """Printed numbers of one metric."""
+    """Printed numbers of one metric; columns: optimizers."""
 
     metric: str
+    better: Better
     data: str
-    higher_is_better: bool
+    columns: tuple[str, ...]
     rows: tuple[PaperRow, ...]
+
+    def means(self, row: PaperRow) -> dict[str, float]:
+        """The numbers of a row without their spread, by optimizer."""
+        values = (float(text.split()[0]) for text in row.values)
+        return dict(zip(self.columns, values, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +89,19 @@ class PaperEntry:
     commands: tuple[str, ...] = ()
     better: tuple[Order, ...] = ()
     tables: tuple[PaperTable, ...] = ()
-    published: bool = False
 
 
 @cache
 def entries() -> tuple[PaperEntry, ...]:
     """In the order of the paper."""
-    plain = _toml("entries")["entries"]
-    by_id: dict[str, Plain] = {entry["id"]: entry for entry in plain}
-    for table in _toml("tables")["tables"]:
-        by_id[table["entry"]].setdefault("tables", []).append(table)
-    return TypeAdapter(tuple[PaperEntry, ...]).validate_python(plain)
+    plain: dict[str, Plain] = tomllib.loads(_read("entries.toml"))
+    for table in tomllib.loads(_read("tables.toml"))["tables"]:
+        plain[table["entry"]].setdefault("tables", []).append(table)
+    for name, entry in plain.items():
+        kind, _, number = name.partition("-")
+        label = f"{'Fig.' if kind == 'fig' else 'Table'} {number}"
+        plain[name] = {"id": name, "label": label, **entry}
+    return TypeAdapter(tuple[PaperEntry, ...]).validate_python([*plain.values()])
 
 
 def published_about() -> str:
@@ -149,10 +135,6 @@ def _published_line(optimizer: str, accuracies: list[float]) -> Line:
 @cache
 def _published() -> Plain:
     return json.loads(_read("published-cifar10.json"))
-
-
-def _toml(name: str) -> Plain:
-    return tomllib.loads(_read(f"{name}.toml"))
 
 
 def _read(name: str) -> str:

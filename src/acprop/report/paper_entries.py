@@ -10,32 +10,42 @@ are, and of which metric, data and scale.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from acprop.metrics import metric_of
 from acprop.records import FigureRecord, StudyRecord, Verdict
-from acprop.report.captions import study_command, study_sentence
 from acprop.report.comparisons import Comparison, compare_pairs
-from acprop.report.paper import PaperEntry, PaperRow, PaperTable, PaperValue
-from acprop.report.statistics import Arm
-from acprop.report.studies import StudyRuns, compared_metric, shown_arms
+from acprop.report.paper import PaperEntry
+from acprop.report.studies import StudyRuns, shown_arms
 from acprop.report.style import display
 from acprop.report.variants import PAPER_FIRST, first_of
-from acprop.report.words import difference_words, p_words
-
-__all__ = ["EntryResult", "EntryStudy", "Pair", "entry_result", "paper_words"]
+from acprop.report.words import (
+    NONE,
+    difference_words,
+    p_words,
+    study_command,
+    study_sentence,
+)
 
 PAPERS = "acprop-paper"  # as which the paper's numbers stand in tables.toml
 SEARCH = "search"  # the scale at which settings are looked for
 Badge = Literal["holds", "fails", "undecided", "none"]
-Word = Literal["same order", "opposite order", "no difference shown", "no runs"]
+_ORDERS = ("same order", "opposite order", "no difference shown")
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class EntryOutcome(NamedTuple):
+    """In one or two words, in a sentence, and as a colour."""
+
+    word: str
+    verdict: str
+    badge: Badge
+
+
+class Pair(NamedTuple):
     """ACProp beside another optimizer; what the paper prints, and what ours says.
 
     who: which ACProp of ours; empty if there is none.
+    word: "same order", "opposite order", "no difference shown" or "no runs"
     """
 
     row: str
@@ -43,7 +53,7 @@ class Pair:
     than: str
     paper: str
     ours: str
-    word: Word
+    word: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +75,12 @@ class EntryStudy:
         """The study itself."""
         return self.found.study
 
-    @property
-    def command(self) -> str:
-        """What runs it again."""
-        return study_command(self.study)
-
 
 @dataclass(frozen=True, slots=True)
 class EntryResult:
     """Everything of ours that belongs to an entry.
 
     not_run: its studies, figures and claims without a record, in words.
-    word: the verdict in one or two words.
     """
 
     entry: PaperEntry
@@ -85,9 +89,7 @@ class EntryResult:
     claims: tuple[Verdict, ...]
     not_run: tuple[str, ...]
     commands: tuple[str, ...]
-    word: str
-    verdict: str
-    badge: Badge
+    outcome: EntryOutcome
 
 
 def entry_result(
@@ -101,29 +103,30 @@ def entry_result(
     studies: by name, what weighs most first.
     """
     found = [
-        _of_study(entry, runs, is_lead=i == 0)
+        EntryStudy(
+            runs,
+            i == 0,
+            metric_of(runs.metric).label,
+            study_sentence(runs),
+            tuple(_pairs(entry, runs)),
+        )
         for name in entry.studies
         for i, runs in enumerate(filter(_is_result, studies.get(name, ())))
     ]
     claims = tuple(verdicts[name] for name in entry.claims if name in verdicts)
-    shown = tuple(figures[name] for name in entry.figures if name in figures)
     with_runs = {one.study.name for one in found}
-    not_run = [
-        *(f"study {name}" for name in entry.studies if name not in with_runs),
-        *(f"figure {name}" for name in entry.figures if name not in figures),
-        *(f"claim {name}" for name in entry.claims if name not in verdicts),
-    ]
-    word, verdict, badge = _verdict(entry, found, claims)
     return EntryResult(
         entry,
         tuple(found),
-        shown,
-        claims,
-        tuple(not_run),
-        _commands(entry, found),
-        word,
-        verdict,
-        badge,
+        figures=tuple(figures[name] for name in entry.figures if name in figures),
+        claims=claims,
+        not_run=(
+            *(f"study {name}" for name in entry.studies if name not in with_runs),
+            *(f"figure {name}" for name in entry.figures if name not in figures),
+            *(f"claim {name}" for name in entry.claims if name not in verdicts),
+        ),
+        commands=_commands(entry, found),
+        outcome=_outcome(entry, [one for one in found if one.is_lead], claims),
     )
 
 
@@ -133,90 +136,63 @@ def _is_result(found: StudyRuns) -> bool:
     return bool(found.runs) and study.ruleset == "paper" and study.scale != SEARCH
 
 
-def paper_words(value: PaperValue) -> str:
-    """43.43 ± 4.38, with as many digits as are printed."""
-    mean = f"{value.mean:.2f}"
-    return mean if value.std is None else f"{mean} ± {value.std:g}"
-
-
-def _of_study(entry: PaperEntry, found: StudyRuns, *, is_lead: bool) -> EntryStudy:
-    metric = compared_metric(found.study) or ""
-    return EntryStudy(
-        found,
-        is_lead,
-        metric_of(metric).label if metric else "",
-        study_sentence(found),
-        tuple(_pairs(entry, found, metric)) if metric else (),
-    )
-
-
-def _pairs(entry: PaperEntry, found: StudyRuns, metric: str) -> list[Pair]:
+def _pairs(entry: PaperEntry, found: StudyRuns) -> list[Pair]:
     """The printed rows of this study, then orders without a number."""
     made: list[Pair] = []
     for table in entry.tables:
         for row in table.rows:
             if row.study == found.study.name:
+                means = table.means(row)
+                papers = means.pop(PAPERS)
+                gaps = {name: papers - mean for name, mean in means.items()}
                 printed = {
-                    other: _Printed.of(table, row, other)
-                    for other in row.values
-                    if other != PAPERS
+                    name: (
+                        f"{gap:+.2f}".replace("-", "−"),
+                        (gap > 0) == (table.better == "higher"),
+                    )
+                    for name, gap in gaps.items()
                 }
-                made += _family(row.name, _arms(found, row.where), printed, metric)
+                made += _family(row.name, found, row.where, printed)
     for order in entry.better:
         if order.study == found.study.name:
-            ahead = _Printed(f"{display(PAPERS)} ahead, no number", True)
-            printed = dict.fromkeys(order.than, ahead)
-            made += _family("", _arms(found, {}), printed, metric)
+            ahead = f"{display(PAPERS)} ahead, no number", True
+            made += _family("", found, {}, dict.fromkeys(order.than, ahead))
     return made
 
 
-@dataclass(frozen=True, slots=True)
-class _Printed:
-    """What the paper reports of a pair."""
-
-    words: str
-    is_ahead: bool
-
-    @classmethod
-    def of(cls, table: PaperTable, row: PaperRow, other: str) -> "_Printed":
-        gap = row.values[PAPERS].mean - row.values[other].mean
-        return cls(f"{gap:+.2f}".replace("-", "−"), (gap > 0) == table.higher_is_better)
-
-
-def _arms(found: StudyRuns, where: Mapping[str, object]) -> dict[str, Arm]:
-    """One arm for each optimizer: the setting that validation chose."""
-    fit = [
-        arm
-        for arm in found.arms
-        if all(arm.conditions.get(name) == value for name, value in where.items())
-    ]
-    return {arm.optimizer: arm for arm in shown_arms(fit, ())}
-
-
 def _family(
-    row: str, arms: Mapping[str, Arm], printed: Mapping[str, _Printed], metric: str
+    row: str,
+    found: StudyRuns,
+    where: Mapping[str, object],
+    printed: Mapping[str, tuple[str, bool]],
 ) -> list[Pair]:
-    """Every pair of a row; their p values are corrected together."""
-    first = first_of(arms, PAPER_FIRST)
+    """Every pair of a row; their p values are corrected together.
+
+    where: the conditions of the row. printed: the gap to each optimizer in words, and
+    whether the paper's ACProp is ahead. Ours is the setting that validation chose.
+    """
+    fit = [arm for arm in found.arms if where.items() <= arm.conditions.items()]
+    arms = {arm.optimizer: arm for arm in shown_arms(fit, ())}
+    first = first_of(arms, PAPER_FIRST) or ""
     known = [name for name in printed if name in arms] if first else []
-    ours = compare_pairs([(arms[first or ""], arms[name]) for name in known], metric)
+    ours = compare_pairs([(arms[first], arms[name]) for name in known], found.metric)
     compared = dict(zip(known, ours, strict=True))
     return [
         Pair(
             row,
-            display(first or ""),
+            display(first),
             display(other),
-            paper.words,
-            *_ours(compared.get(other), paper.is_ahead, metric),
+            words,
+            *_ours(compared.get(other), is_ahead, found.metric),
         )
-        for other, paper in printed.items()
+        for other, (words, is_ahead) in printed.items()
     ]
 
 
-def _ours(found: Comparison | None, is_ahead: bool, metric: str) -> tuple[str, Word]:
+def _ours(found: Comparison | None, is_ahead: bool, metric: str) -> tuple[str, str]:
     """ACProp minus the other, and whether that is the order that the paper reports."""
     if found is None:
-        return "–", "no runs"
+        return NONE, "no runs"
     words = difference_words(found.difference, metric)
     if found.words not in ("better", "worse"):
         return words, "no difference shown"
@@ -226,56 +202,53 @@ def _ours(found: Comparison | None, is_ahead: bool, metric: str) -> tuple[str, W
     return words, "same order" if is_same else "opposite order"
 
 
-def _verdict(
-    entry: PaperEntry, found: Sequence[EntryStudy], claims: Sequence[Verdict]
-) -> tuple[str, str, Badge]:
-    """A word, a sentence, and their colour."""
-    leads = [one for one in found if one.is_lead]
+def _outcome(
+    entry: PaperEntry, leads: Sequence[EntryStudy], claims: Sequence[Verdict]
+) -> EntryOutcome:
     pairs = [pair for one in leads for pair in one.pairs if pair.word != "no runs"]
     if pairs:
         return _of_pairs(pairs, list(dict.fromkeys(one.study.scale for one in leads)))
     words = [v.verdict for v in claims if v.owner == "paper"]
     if words:
-        listed = ", ".join(f"{words.count(w)} {w}" for w in _CLAIM_WORDS if w in words)
+        order = ("holds", "fails", "undecided")
+        listed = ", ".join(f"{words.count(w)} {w}" for w in order if w in words)
         text = f"The paper's claims here: {listed}."
+        if "fails" in words and "holds" in words:
+            return EntryOutcome("partly", text, "undecided")
         if "fails" in words:
-            return ("partly", text, "undecided") if "holds" in words else (
-                "does not hold", text, "fails"
-            )  # fmt: skip
-        is_open = "undecided" in words
-        return (
-            ("not decided", text, "undecided") if is_open else ("holds", text, "holds")
-        )
-    if found:
-        return "shown", "Run, and shown below; no order is reported here.", "none"
+            return EntryOutcome("does not hold", text, "fails")
+        if "undecided" in words:
+            return EntryOutcome("not decided", text, "undecided")
+        return EntryOutcome("holds", text, "holds")
+    if leads:
+        text = "Run, and shown below; no order is reported here."
+        return EntryOutcome("shown", text, "none")
     if entry.ours:
-        return "nothing to measure", "Nothing to measure.", "none"
-    return "not run", "Not run: none of the records given belongs to it.", "none"
+        return EntryOutcome("nothing to measure", "Nothing to measure.", "none")
+    text = "Not run: none of the records given belongs to it."
+    return EntryOutcome("not run", text, "none")
 
 
-def _of_pairs(pairs: Sequence[Pair], scales: Sequence[str]) -> tuple[str, str, Badge]:
-    counts = {word: sum(p.word == word for p in pairs) for word in _WORDS}
+def _of_pairs(pairs: Sequence[Pair], scales: Sequence[str]) -> EntryOutcome:
+    counts = {word: sum(p.word == word for p in pairs) for word in _ORDERS}
     listed = ", ".join(f"{n} {word}" for word, n in counts.items() if n)
     text = f"{len(pairs)} comparisons at {' and '.join(scales)} scale: {listed}."
     if all(scale == "smoke" for scale in scales):
         text += " Smoke scale shows that it runs, not who wins."
-        return "not decided", text, "undecided"
+        return EntryOutcome("not decided", text, "undecided")
     if counts["same order"] == len(pairs):
-        return "same order", text, "holds"
+        return EntryOutcome("same order", text, "holds")
     if counts["opposite order"] and not counts["same order"]:
-        return "opposite order", text, "fails"
-    return ("partly" if counts["same order"] else "not decided"), text, "undecided"
-
-
-_CLAIM_WORDS = ("holds", "fails", "undecided")
-_WORDS = ("same order", "opposite order", "no difference shown")
+        return EntryOutcome("opposite order", text, "fails")
+    word = "partly" if counts["same order"] else "not decided"
+    return EntryOutcome(word, text, "undecided")
 
 
 def _commands(entry: PaperEntry, found: Sequence[EntryStudy]) -> tuple[str, ...]:
     """As they were run; what was not run, at smoke scale."""
     known: dict[str, list[str]] = {}
     for one in found:
-        known.setdefault(one.study.name, []).append(one.command)
+        known.setdefault(one.study.name, []).append(study_command(one.study))
     studies = [
         command
         for name in entry.studies

@@ -1,14 +1,18 @@
-"""Where optimizers converge, and the border in the limit on top.
+"""Where optimizers converge, on the (β2, P) plane, and the border in the limit on top.
 
 There are two questions about each cell, so there are four outcomes: has it converged at
 this horizon, and does the drift point to x* as t → ∞?
+
+β2 is drawn as 1 - β2 on a logarithmic axis that runs backwards, so that β2 → 1 lies to
+the right; the ticks are labelled in β2.
 """
 
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUnknownArgumentType=false
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from math import log10
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -18,14 +22,18 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from acprop.checks import UserError
 from acprop.records import Boundary, Cell, Region
-from acprop.report.plane import draw_border, grid_edges, set_plane
 from acprop.report.style import (
     INK,
+    PAPER,
     Floats,
     display,
+    edges,
+    is_wide,
     label_outer,
     legend_below,
     panels,
@@ -33,36 +41,32 @@ from acprop.report.style import (
     plain,
 )
 
-MAX_MARKS = 50 * 50  # more would touch each other at three panels in a row
-MAX_VECTOR_MARKS = 300  # more are pixels in an SVG, where each would be 100 bytes
-BORDER = "border in the limit"
+Point = tuple[float, float]  # 1 - β2, P
+
+LOG_PERIOD_SPAN = 20
+FEW_PERIODS = 5  # so few that each has its tick
+# Crossings of two neighbouring periods are one branch up to this distance, in decades
+# of 1 - β2; the synchronous threshold 4/P² moves by 0.6 when P doubles.
+MAX_JUMP = 0.7
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """How one outcome is drawn; `size` is relative to the cell."""
+class CellOutcome(NamedTuple):
+    """How it is drawn; one with an edge is outlined, cell by cell."""
 
     label: str
     colour: str
-    marker: str
-    size: float
     edge: str | None = None
-
-    @property
-    def edge_width(self) -> float:
-        """Points; a plus is nothing but edge."""
-        return 1.2 if self.edge is None else 0.5
 
 
 # Green and red as on a traffic light, one bright and one dark for colour-blind readers,
 # and far from every optimizer's own colour.
 CONVERGES, DIVERGES = "#7CCB35", "#C8102E"
-# By (converged at this horizon, drift points to x*); plus and circle as in the paper.
-MARKS = {
-    (True, True): Mark("converged", CONVERGES, "+", 0.8),
-    (False, True): Mark("undecided at this horizon", "#A6A6A6", "s", 0.4),
-    (False, False): Mark("wrong drift: diverges", DIVERGES, "o", 0.5),
-    (True, False): Mark("converged against the drift", "#8033FF", "*", 1.5, edge=INK),
+# By (converged at this horizon, drift points to x*).
+OUTCOMES = {
+    (True, True): CellOutcome("converged", CONVERGES),
+    (False, True): CellOutcome("undecided at this horizon", "#A6A6A6"),
+    (False, False): CellOutcome("wrong drift: diverges", DIVERGES),
+    (True, False): CellOutcome("converged against the drift", "#8033FF", edge=INK),
 }
 
 
@@ -71,69 +75,86 @@ def outcome(cell: Cell) -> tuple[bool, bool]:
     return cell.finite == "converged", cell.asymptotic == "converges"
 
 
-def draw_regions(
-    regions: Sequence[Region], boundaries: Sequence[Boundary], title: str | None
-) -> Figure:
+def draw_regions(records: Sequence[Region | Boundary], title: str | None) -> Figure:
     """One panel for each region, with its border; or for each border, if alone."""
-    for record in (*regions, *boundaries):
-        _check(record)
-    overlays = _match(regions, boundaries)
+    regions = [record for record in records if isinstance(record, Region)]
+    boundaries = [record for record in records if isinstance(record, Boundary)]
+    _check(regions, boundaries)
     subjects = regions or boundaries
     figure, axes = panels(len(subjects))
-    as_image = any(len(r.cells) > MAX_MARKS for r in regions)
     same, titles = _titles(subjects)
     for ax, subject, text in zip(axes, subjects, titles, strict=True):
-        set_plane(ax, *_places(subject))
+        _set_plane(ax, *_places(subject))
         ax.set_title(plain(text), fontsize=8.5)  # at 9, long ones would touch
-    for ax, region in zip(axes, regions, strict=False):
-        (_draw_image if as_image else _draw_marks)(ax, region)
-    for ax, borders in zip(axes, overlays, strict=True):
-        for border in borders:
-            draw_border(ax, border)
+        if isinstance(subject, Region):
+            _draw_cells(ax, subject)
+        borders = [b for b in boundaries if _key(b) == _key(subject)]
+        own = [b for b in borders if b.convention == subject.convention]
+        for border in own or borders:
+            _draw_border(ax, border)
     label_outer(axes, "β₂", "period P")
     figure.suptitle(plain(same if title is None else title))
-    legend_below(figure, _handles(regions, any(map(_points, boundaries)), as_image))
+    legend_below(figure, _handles(regions, any(map(_points, boundaries))))
     return figure
 
 
-def _check(record: Region | Boundary) -> None:
-    places = _points(record)
-    for rest, _ in places:
-        if not 0 < rest <= 1:
-            raise UserError(f"beta2 must be in [0, 1), got {1 - rest:g}")
-    if isinstance(record, Boundary):
-        return
-    if not places:
-        raise UserError("cells must be one or more, got none; leave the region out")
-    if len(set(places)) < len(places):
-        n_again = len(places) - len(set(places))
-        raise UserError(
-            f"cells must be at different (period, beta2), got {n_again} a second time"
-        )
-
-
-def _match(
-    regions: Sequence[Region], boundaries: Sequence[Boundary]
-) -> list[list[Boundary]]:
-    """The borders of each panel; of the same convention, if there is one."""
-    if not regions:
-        if not all(_points(boundary) for boundary in boundaries):
-            raise UserError(
-                "crossings must have one beta2 or more, got none; "
-                "draw the boundary with its region"
-            )
-        return [[boundary] for boundary in boundaries]
-    overlays = [[b for b in boundaries if _key(b) == _key(r)] for r in regions]
-    for boundary in boundaries:
-        if not any(boundary in overlay for overlay in overlays):
-            raise UserError(
-                "boundary must have a region of its optimizer, problem and beta1, "
-                f"got {', '.join(map(str, _key(boundary)))}; draw it on its own"
-            )
-    return [
-        [b for b in overlay if b.convention == region.convention] or overlay
-        for region, overlay in zip(regions, overlays, strict=True)
+def beta2_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Ticks of 1 - β2 between low and high, labelled in β2: 0.1, 0.9, 0.99, …"""
+    low, high = low * (1 - 1e-9), high * (1 + 1e-9)  # 1 - 0.8 is a little below 0.2
+    if log10(high / low) < 1.5:
+        values = MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(1 - high, 1 - low)
+        return [(1 - v, f"{v:.10g}") for v in values if low <= 1 - v <= min(high, 1)]
+    powers = [k for k in range(1, 17) if low <= 10.0**-k <= high]
+    every = 1 + (len(powers) - 1) // 5
+    ticks = [
+        (10.0**-k, f"{1 - 10.0**-k:.{k}f}" if k <= 4 else f"$1-10^{{-{k}}}$")
+        for k in powers[::every]
     ]
+    return [(0.9, "0.1"), *ticks] if high >= 0.9 else ticks
+
+
+def branches(boundary: Boundary) -> list[list[Point]]:
+    """The crossings in runs that belong together.
+
+    The k-th crossings of neighbouring periods are one branch if both periods have
+    equally many, the drift has the same sign below them, and they are close. Else a
+    pocket has opened or closed between the two, and a line would be a guess.
+    """
+    found: list[list[Point]] = []
+    before: list[list[Point]] = []
+    lowest = ""
+    for crossing in sorted(boundary.crossings, key=lambda c: c.period):
+        points = [(1 - b, float(crossing.period)) for b in sorted(crossing.beta2)]
+        is_alike = crossing.lowest == lowest and len(points) == len(before)
+        now: list[list[Point]] = []
+        for k, point in enumerate(points):
+            if is_alike and abs(log10(point[0] / before[k][-1][0])) <= MAX_JUMP:
+                before[k].append(point)
+                now.append(before[k])
+            else:
+                now.append([point])
+                found.append(now[-1])
+        lowest, before = crossing.lowest, now
+    return found
+
+
+def _check(regions: Sequence[Region], boundaries: Sequence[Boundary]) -> None:
+    for record in (*regions, *boundaries):
+        if wrong := [1 - rest for rest, _ in _points(record) if not 0 < rest <= 1]:
+            raise UserError(f"beta2 must be in [0, 1), got {wrong[0]:g}")
+    if not all(region.cells for region in regions):
+        raise UserError("cells must be one or more, got none; leave the region out")
+    if not regions and not all(map(_points, boundaries)):
+        raise UserError(
+            "crossings must have one beta2 or more, got none; "
+            "draw the boundary with its region"
+        )
+    known = [_key(region) for region in regions or boundaries]
+    if lost := [_key(b) for b in boundaries if _key(b) not in known]:
+        raise UserError(
+            "boundary must have a region of its optimizer, problem and beta1, "
+            f"got {', '.join(map(str, lost[0]))}; draw it on its own"
+        )
 
 
 def _key(record: Region | Boundary) -> tuple[str, str, float]:
@@ -157,13 +178,14 @@ def _titles(subjects: Sequence[Region | Boundary]) -> tuple[str, list[str]]:
 
 def _shares(region: Region) -> str:
     n = len(region.cells)
-    finite = percent(sum(outcome(c)[0] for c in region.cells), n)
-    limit = percent(sum(outcome(c)[1] for c in region.cells), n)
+    finite, limit = (
+        percent(sum(outcome(c)[question] for c in region.cells), n)
+        for question in (0, 1)
+    )
     return f"\n{finite} converge in {region.steps:,} steps, {limit} in the limit"
 
 
-def _points(record: Region | Boundary) -> list[tuple[float, float]]:
-    """Every (1 - β2, P) of a record."""
+def _points(record: Region | Boundary) -> list[Point]:
     if isinstance(record, Region):
         return [(1 - c.beta2, float(c.period)) for c in record.cells]
     return [(1 - b, float(c.period)) for c in record.crossings for b in c.beta2]
@@ -175,69 +197,78 @@ def _places(record: Region | Boundary) -> tuple[Floats, Floats]:
     return np.unique(rest), np.unique(periods)
 
 
-def _draw_marks(ax: Axes, region: Region) -> None:
-    rest, periods = _places(region)
-    # A panel is about 200 points wide and high.
-    cell_points = min(200 / max(len(rest), len(periods)), 10.0)
-    for which, mark in MARKS.items():
-        cells = [c for c in region.cells if outcome(c) == which]
-        if cells:
-            ax.scatter(
-                [1 - c.beta2 for c in cells],
-                [c.period for c in cells],
-                s=(mark.size * cell_points) ** 2,
-                c=mark.colour,
-                marker=mark.marker,
-                edgecolors=mark.edge,
-                linewidths=mark.edge_width,
-                label=mark.label,
-                zorder=3 if mark.edge else 2,
-                rasterized=len(region.cells) > MAX_VECTOR_MARKS,
-            )
+def _grid_edges(rest: Floats, periods: Floats) -> tuple[Floats, Floats]:
+    """Where the cells around these 1 - β2 and periods meet."""
+    is_log = is_wide(periods, LOG_PERIOD_SPAN)
+    down = 10 ** edges(np.log10(periods)) if is_log else edges(periods)
+    return 10 ** edges(np.log10(rest)), down
 
 
-def _draw_image(ax: Axes, region: Region) -> None:
+def _set_plane(ax: Axes, rest: Floats, periods: Floats) -> None:
+    """Scale, limit and label the axes for these 1 - β2 and periods."""
+    x, y = _grid_edges(rest, periods)
+    ax.set_xscale("log")
+    ax.set_xlim(x[-1], x[0])
+    ticks = beta2_ticks(x[0], x[-1])
+    if len(rest) == 1:
+        ticks = [(rest[0], f"{1 - rest[0]:.10g}")]
+    ax.set_xticks(*zip(*ticks, strict=True))
+    ax.xaxis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=20))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set_ylim(y[0], y[-1])
+    if is_wide(periods, LOG_PERIOD_SPAN):
+        ax.set_yscale("log")
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=20))
+        ax.yaxis.set_major_formatter("{x:,.0f}")
+        ax.yaxis.set_minor_formatter(NullFormatter())
+    elif len(periods) <= FEW_PERIODS:
+        ax.set_yticks(periods)
+    else:
+        ax.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10], integer=True))
+
+
+def _draw_cells(ax: Axes, region: Region) -> None:
     rest, periods = _places(region)
-    order = list(MARKS)
+    x, y = _grid_edges(rest, periods)
+    order = list(OUTCOMES)
     image = np.full((len(periods), len(rest)), np.nan)
+    outlined: list[list[Point]] = []
     for cell in region.cells:
         i = np.searchsorted(periods, cell.period)
-        image[i, np.searchsorted(rest, 1 - cell.beta2)] = order.index(outcome(cell))
-    x, y = grid_edges(rest, periods)
+        j = np.searchsorted(rest, 1 - cell.beta2)
+        image[i, j] = order.index(outcome(cell))
+        if OUTCOMES[outcome(cell)].edge:  # not to be lost among thousands
+            (left, right), (low, high) = x[j : j + 2], y[i : i + 2]
+            outlined.append([(left, low), (right, low), (right, high), (left, high)])
     ax.pcolormesh(
         x,
         y,
         np.ma.masked_invalid(image),
-        cmap=ListedColormap([mark.colour for mark in MARKS.values()]),
+        cmap=ListedColormap([one.colour for one in OUTCOMES.values()]),
         norm=BoundaryNorm(np.arange(len(order) + 1) - 0.5, len(order)),
         rasterized=True,
     )
-    for k, mark in enumerate(MARKS.values()):
-        if mark.edge:  # a lone cell should not be lost among thousands
-            corners = [
-                [(x[j], y[i]), (x[j + 1], y[i]), (x[j + 1], y[i + 1]), (x[j], y[i + 1])]
-                for i, j in np.argwhere(image == k)
-            ]
-            outlines = PolyCollection(corners, facecolors="none", linewidths=0.4)
-            outlines.set_edgecolor(mark.edge)
-            ax.add_collection(outlines, autolim=False)
+    outlines = PolyCollection(outlined, facecolors="none", edgecolors=INK)
+    outlines.set_linewidth(0.4)
+    ax.add_collection(outlines, autolim=False)
 
 
-def _handles(
-    regions: Sequence[Region], has_border: bool, as_image: bool
-) -> list[Artist]:
+def _draw_border(ax: Axes, boundary: Boundary) -> None:
+    """Branches as curves, and crossings without a neighbour as dots."""
+    halo = [withStroke(linewidth=2.6, foreground=PAPER)]
+    for branch in branches(boundary):
+        x, y = zip(*branch, strict=True)
+        dot = "." if len(branch) == 1 else ""
+        ax.plot(x, y, "-", marker=dot, color=INK, path_effects=halo, zorder=4)
+
+
+def _handles(regions: Sequence[Region], has_border: bool) -> list[Artist]:
     """The legend: the outcomes that occur, and the border."""
     seen = {outcome(cell) for region in regions for cell in region.cells}
-    handles: list[Artist] = []
-    for mark in (mark for which, mark in MARKS.items() if which in seen):
-        edge = mark.edge or mark.colour
-        if as_image:
-            handles.append(Patch(fc=mark.colour, ec=edge, label=mark.label))
-        else:
-            line = Line2D([], [], ls="", marker=mark.marker, color=mark.colour)
-            line.set(label=mark.label, markersize=9 * mark.size**0.5)
-            line.set(markeredgecolor=edge, markeredgewidth=mark.edge_width)
-            handles.append(line)
-    if has_border:
-        handles.append(Line2D([], [], color=INK, label=BORDER))
-    return handles
+    handles: list[Artist] = [
+        Patch(fc=one.colour, ec=one.edge or one.colour, label=one.label)
+        for which, one in OUTCOMES.items()
+        if which in seen
+    ]
+    border = Line2D([], [], color=INK, label="border in the limit")
+    return [*handles, border] if has_border else handles

@@ -18,8 +18,6 @@ from acprop.plain import Plain
 from acprop.records import RunRecord, RunStatus
 from acprop.report.statistics import Arm, number, over_seeds
 
-__all__ = ["TrialResult", "best", "selection_metric", "trial_results", "winner"]
-
 _FAILED = (RunStatus.DIVERGED, RunStatus.TIMEOUT, RunStatus.ERROR)
 
 

@@ -14,8 +14,6 @@ from typing import Any
 from acprop import checks
 from acprop.checks import UserError
 
-__all__ = ["PageServer"]
-
 HOST = "127.0.0.1"
 PAGE = "index.html"
 

@@ -27,23 +27,6 @@ from acprop.records import BadRecordError, RunRecord, RunStatus
 from acprop.report.style import display
 from acprop.report.variants import variant, without_rule
 
-__all__ = [
-    "Arm",
-    "Summary",
-    "arms_of",
-    "brief",
-    "describe",
-    "mean_and_std",
-    "number",
-    "over_seeds",
-    "summarize",
-    "unclean",
-    "value_of",
-    "varying",
-]
-
-
-CONFIDENCE = 0.95
 LARGEST = 1e150  # beyond it a square, and so a deviation, is no float
 UNCLEAN = "†"  # beside what came from code that no commit holds
 # Chosen for a method, and no part of what it is: arms that differ in these alone are
@@ -98,14 +81,10 @@ class Arm:
         return sum(run.status is RunStatus.DIVERGED for run in self.runs)
 
     @property
-    def n_stopped(self) -> int:
-        """How many have no result: stopped, out of time, or ended by an error."""
-        return sum(not run.status.is_result for run in self.runs)
-
-    @property
     def losses(self) -> list[str]:
         """How many runs have no value, in words."""
-        lost = [(self.n_diverged, "diverged"), (self.n_stopped, "stopped")]
+        stopped = sum(not run.status.is_result for run in self.runs)
+        lost = [(self.n_diverged, "diverged"), (stopped, "stopped")]
         return [f"{k} of {len(self.runs)} {what}" for k, what in lost if k]
 
 
@@ -162,7 +141,7 @@ def number(value: Any) -> float:
 def summarize(values: Iterable[float]) -> Summary:
     """Mean, standard deviation and interval of the finite values."""
     known = [v for v in values if math.isfinite(v)]
-    low, high = interval(known, CONFIDENCE)
+    low, high = interval(known)
     return Summary(len(known), *mean_and_std(known), low, high)
 
 
@@ -235,17 +214,16 @@ def _arm(members: Sequence[RunRecord]) -> Arm:
 
 def _settings(run: RunRecord, of_optimizer: Plain) -> Plain:
     """The optimizer's settings; of the rest of the spec, how long and on what lr."""
-    schedule = {k: run.spec[k] for k in ("epochs", "schedule") if k in run.spec}
     settings = _without_seed(of_optimizer)
     betas = settings.pop("betas", ())  # a study that varies β1 says "beta1"
     named = {f"beta{i}": beta for i, beta in enumerate(betas, 1)}
+    schedule = {k: run.spec[k] for k in ("epochs", "schedule") if k in run.spec}
     return {**settings, **named, **_flat(schedule)}
 
 
 def _conditions(run: RunRecord) -> Plain:
-    task = run.spec.get("task")
-    named = {} if task is None else {"task": task}
-    return {**named, **_flat(_without_seed(run.spec.get("task_settings", {})))}
+    task = {"task": run.spec["task"]} if run.spec.get("task") is not None else {}
+    return {**task, **_flat(_without_seed(run.spec.get("task_settings", {})))}
 
 
 def _without_seed(plain: Plain) -> Plain:

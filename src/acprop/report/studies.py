@@ -13,12 +13,7 @@ from acprop import files
 from acprop.metrics import is_declared, metric_of
 from acprop.plain import canonical
 from acprop.records import BadRecordError, RunRecord, StudyRecord
-from acprop.report.selection import (
-    TrialResult,
-    best,
-    selection_metric,
-    trial_results,
-)
+from acprop.report.selection import TrialResult, best, selection_metric, trial_results
 from acprop.report.statistics import (
     Arm,
     arms_of,
@@ -29,19 +24,6 @@ from acprop.report.statistics import (
 )
 from acprop.report.style import display
 from acprop.report.variants import RULE, variant, without_rule
-
-__all__ = [
-    "StudyRuns",
-    "arm_names",
-    "column_settings",
-    "compared_metric",
-    "contestant_labels",
-    "contestant_names",
-    "gather",
-    "method_settings",
-    "shown_arms",
-    "trials_of",
-]
 
 # From the least evidence to the most; a scale of someone's own is more than smoke.
 SCALES = {"search": 0, "smoke": 1, "small": 3, "paper": 4}
@@ -88,6 +70,12 @@ class StudyRuns:
         return bool(self.n_done), rank, self.n_seeds, not self.is_here
 
     @property
+    def metric(self) -> str:
+        """The metric to compare by: of the test if there is one, else the first."""
+        tests = [name for name in self.study.metrics if name.startswith("test_")]
+        return [*tests, *self.study.metrics][0]
+
+    @property
     def lines(self) -> list[Arm]:
         """The arms of a figure: one for each method and value of the axes."""
         return self._shown(self.study.axes)
@@ -106,6 +94,62 @@ class StudyRuns:
         is_paper = self.study.ruleset == "paper"
         return shown_arms(self.arms, axes) if is_paper else list(self.arms)
 
+    @property
+    def columns(self) -> list[str]:
+        """Settings worth a column: those that differ, and the axes in any case."""
+        known = {name for arm in self.arms for name in arm.known}
+        names = [*(n for n in self.study.axes if n in known), *varying(self.arms)]
+        return list(dict.fromkeys(names))
+
+    @property
+    def trial_results(self) -> list[TrialResult]:
+        """Every trial of the search, and what became of it."""
+        tuning = self.study.tuning
+        records = {run.run: run for run in self.trials}
+        metric = tuning.get("metric")
+        trials = tuning.get("trials", ())
+        return trial_results(trials, records, metric) if metric else []
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Contestants: acprop convention=authors as ACProp (paper), authors' code.
+
+        What a contestant ran is in its runs; where there is none, in its name.
+        """
+        runs = {name: list(some) for name, some in self.study.contestants.items()}
+        for trial in self.study.tuning.get("trials", ()):
+            runs.setdefault(trial["contestant"], []).extend(trial["runs"])
+        known = {run.run: run for run in (*self.runs, *self.trials)}
+        labels: dict[str, str] = {}
+        for name, some in runs.items():
+            optimizer, *words = name.split(" ")
+            settings = dict(word.split("=", 1) for word in words if "=" in word)
+            first = next((known[run] for run in some if run in known), None)
+            which = variant(optimizer, first.settings if first else settings)
+            rest = without_rule(optimizer, settings).items()
+            labels[name] = ", ".join([display(which), *(f"{k} = {v}" for k, v in rest)])
+        return labels
+
+    def names(self, arms: Sequence[Arm]) -> list[str]:
+        """The contestant that each arm is of, as a reader sees it; its optimizer."""
+        contestants, labels = self.study.contestants.items(), self.labels
+        owners = {run: labels[name] for name, runs in contestants for run in runs}
+        return [owners.get(a.runs[0].run, display(a.optimizer)) for a in arms]
+
+    def full_names(self, arms: Sequence[Arm], *, bare: bool = False) -> list[str]:
+        """Each arm in words that tell it from the others, with what it lost.
+
+        bare: without the optimizer, which a title has.
+        """
+        names = self.names(arms)
+        if not self.study.contestants:
+            settings = dict.fromkeys([*self.study.axes, *method_settings(arms)])
+            names = [
+                describe(arm, settings, bare=bare) or display(arm.optimizer)
+                for arm in arms
+            ]
+        return [", ".join([n, *a.losses]) for n, a in zip(names, arms, strict=True)]
+
 
 def gather(
     study: StudyRecord, runs: Iterable[RunRecord], *, is_here: bool = False
@@ -114,24 +158,15 @@ def gather(
 
     Whatever makes no sense is a `BadRecordError`, and nothing else is.
     """
+    if not study.metrics:
+        raise BadRecordError(f"metrics must be one or more, got none in {study.name}")
     known = {run.run: run for run in runs}
     found = tuple(known[name] for name in dict.fromkeys(study.runs) if name in known)
     for run in found:
         _check_settings(run)
     chosen_by = study.tuning.get("metric")
     for name in (*study.metrics, *filter(None, [chosen_by])):
-        try:
-            is_share = metric_of(name).unit == "%"
-        except ValueError as error:
-            raise BadRecordError(str(error)) from error
-        for run in found if is_share else ():
-            value = value_of(run, name)
-            if value > 1:
-                raise BadRecordError(
-                    f"{name} must be a share in [0, 1], got {value:.6g} in "
-                    f"{study.name}; record no percent",
-                    run.run,
-                )
+        _check_metric(name, found)
     for stored in study.declared:
         if is_declared(stored.name) and stored.better != metric_of(stored.name).better:
             raise BadRecordError(
@@ -146,6 +181,49 @@ def gather(
     tried = [run for trial in study.tuning.get("trials", ()) for run in trial["runs"]]
     trials = tuple(known[name] for name in dict.fromkeys(tried) if name in known)
     return StudyRuns(study, found, tuple(arms_of(found)), trials, is_here)
+
+
+def method_settings(arms: Sequence[Arm]) -> list[str]:
+    """What tells methods and tasks apart, beside the optimizer's name."""
+    return [name for name in varying(arms) if is_of_method(name)]
+
+
+def shown_arms(arms: Sequence[Arm], axes: Sequence[str]) -> list[Arm]:
+    """One arm for each method, task and value of the axes: validation's choice."""
+    groups: dict[str, list[Arm]] = {}
+    for arm in arms:
+        values = [arm.known.get(name) for name in axes]
+        groups.setdefault(canonical([arm.method, values]), []).append(arm)
+    return [_preferred(group) for group in groups.values()]
+
+
+def _preferred(group: Sequence[Arm]) -> Arm:
+    if len(group) == 1:
+        return group[0]
+    metric = selection_metric([run for arm in group for run in arm.runs])
+    if metric is None and any(arm.done for arm in group):
+        raise BadRecordError(
+            f"runs must have a validation metric, val_…, to choose among "
+            f"{len(group)} settings of {group[0].optimizer}, got none; name the "
+            "setting that tells them apart in the study's axes"
+        )
+    return group[0] if metric is None else best(group, metric)
+
+
+def _check_metric(name: str, runs: Sequence[RunRecord]) -> None:
+    """Refuse one that nobody declared, and percent where a share is declared."""
+    try:
+        is_share = metric_of(name).unit == "%"
+    except ValueError as error:
+        raise BadRecordError(str(error)) from error
+    for run in runs if is_share else ():
+        value = value_of(run, name)
+        if value > 1:
+            raise BadRecordError(
+                f"{name} must be a share in [0, 1], got {value:.6g} in "
+                f"{run.study}; record no percent",
+                run.run,
+            )
 
 
 def _check_settings(run: RunRecord) -> None:
@@ -168,95 +246,3 @@ def _check_settings(run: RunRecord) -> None:
         raise BadRecordError(
             f"settings must be plain values: {error}", run.run
         ) from error
-
-
-def compared_metric(study: StudyRecord) -> str | None:
-    """The metric to compare by: of the test if there is one, else the first."""
-    tests = [name for name in study.metrics if name.startswith("test_")]
-    return (tests or [*study.metrics, None])[0]
-
-
-def trials_of(found: StudyRuns) -> list[TrialResult]:
-    """Every trial of the search, with its runs."""
-    tuning = found.study.tuning
-    records = {run.run: run for run in found.trials}
-    metric = tuning.get("metric")
-    return trial_results(tuning.get("trials", ()), records, metric) if metric else []
-
-
-def method_settings(arms: Sequence[Arm]) -> list[str]:
-    """What tells methods and tasks apart, beside the optimizer's name."""
-    return [name for name in varying(arms) if is_of_method(name)]
-
-
-def column_settings(found: StudyRuns) -> list[str]:
-    """Settings worth a column: those that differ, and the axes in any case."""
-    known = {name for arm in found.arms for name in arm.known}
-    names = [*(n for n in found.study.axes if n in known), *varying(found.arms)]
-    return list(dict.fromkeys(names))
-
-
-def shown_arms(arms: Sequence[Arm], axes: Sequence[str]) -> list[Arm]:
-    """One arm for each method, task and value of the axes: validation's choice."""
-    groups: dict[str, list[Arm]] = {}
-    for arm in arms:
-        values = [arm.known.get(name) for name in axes]
-        place = canonical([arm.method, values])
-        groups.setdefault(place, []).append(arm)
-    return [_preferred(group) for group in groups.values()]
-
-
-def _preferred(group: Sequence[Arm]) -> Arm:
-    if len(group) == 1:
-        return group[0]
-    metric = selection_metric([run for arm in group for run in arm.runs])
-    if metric is None and any(arm.done for arm in group):
-        raise BadRecordError(
-            f"runs must have a validation metric, val_…, to choose among "
-            f"{len(group)} settings of {group[0].optimizer}, got none; name the "
-            "setting that tells them apart in the study's axes"
-        )
-    return group[0] if metric is None else best(group, metric)
-
-
-def arm_names(
-    found: StudyRuns, arms: Sequence[Arm], *, bare: bool = False
-) -> list[str]:
-    """Each arm in words that tell it from the others."""
-    study = found.study
-    if study.contestants:
-        owners = contestant_names(found)
-        names = [owners.get(a.runs[0].run, display(a.optimizer)) for a in arms]
-        return [", ".join([n, *a.losses]) for n, a in zip(names, arms, strict=True)]
-    names = dict.fromkeys([*study.axes, *method_settings(arms)])
-    return [
-        ", ".join([describe(a, names, bare=bare) or display(a.optimizer), *a.losses])
-        for a in arms
-    ]
-
-
-def contestant_names(found: StudyRuns) -> dict[str, str]:
-    """For each run the contestant it is of, as a reader sees it."""
-    labels = contestant_labels(found)
-    owners = found.study.contestants.items()
-    return {run: labels[name] for name, runs in owners for run in runs}
-
-
-def contestant_labels(found: StudyRuns) -> dict[str, str]:
-    """acprop convention=authors as ACProp (paper), authors' code.
-
-    What a contestant ran is in its runs; where there is none, in its name.
-    """
-    runs = {name: list(some) for name, some in found.study.contestants.items()}
-    for trial in found.study.tuning.get("trials", ()):
-        runs.setdefault(trial["contestant"], []).extend(trial["runs"])
-    known = {run.run: run for run in (*found.runs, *found.trials)}
-    labels: dict[str, str] = {}
-    for name, some in runs.items():
-        optimizer, *words = name.split(" ")
-        settings = dict(word.split("=", 1) for word in words if "=" in word)
-        first = next((known[run] for run in some if run in known), None)
-        which = variant(optimizer, first.settings if first else settings)
-        rest = without_rule(optimizer, settings).items()
-        labels[name] = ", ".join([display(which), *(f"{k} = {v}" for k, v in rest)])
-    return labels

@@ -1,11 +1,11 @@
 """A study's runs as figures: the records that `figures.draw` draws."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from acprop.metrics import metric_of
+from acprop.metrics import Metric, metric_of
 from acprop.records import ArmBar, Bars, Curves, Line, RunRecord, RunStatus, Surface
 from acprop.report.statistics import (
     Arm,
@@ -16,18 +16,8 @@ from acprop.report.statistics import (
     summarize,
     value_of,
 )
-from acprop.report.studies import (
-    StudyRuns,
-    arm_names,
-    compared_metric,
-    contestant_labels,
-    method_settings,
-    shown_arms,
-    trials_of,
-)
+from acprop.report.studies import StudyRuns, method_settings, shown_arms
 from acprop.report.style import LOG_SPAN, display
-
-__all__ = ["sensitivity", "study_figures"]
 
 
 def study_figures(found: StudyRuns) -> list[Curves | Surface | Bars]:
@@ -45,18 +35,14 @@ def study_figures(found: StudyRuns) -> list[Curves | Surface | Bars]:
 
 def sensitivity(found: StudyRuns) -> list[Curves]:
     """How settings matter: the end over each axis, and every trial of a search."""
-    metric = compared_metric(found.study)
-    made: list[Curves] = []
-    for axis in found.study.axes if metric else ():
-        arms = [arm for arm in found.arms if _is_number(arm.known.get(axis))]
-        if arms and found.study.ruleset == "paper":
-            made.append(_over_axis(found, str(metric), axis, shown_arms(arms, [axis])))
+    is_paper = found.study.ruleset == "paper"
+    panels = [_over_axis(found, axis) for axis in found.study.axes if is_paper]
     shown = [
         panel
-        for panel in made
+        for panel in panels
         if _finite_values(panel) and any(len(line.x) > 2 for line in panel.lines)
     ]
-    return [*shown, *_trial_points(found)]
+    return [*shown, *filter(None, [_trial_points(found)])]
 
 
 def _panel(
@@ -89,15 +75,17 @@ def _grouped(arms: Sequence[Arm], without: Sequence[str]) -> dict[str, list[Arm]
     return groups
 
 
-def _over_axis(found: StudyRuns, metric: str, axis: str, arms: Sequence[Arm]) -> Curves:
+def _over_axis(found: StudyRuns, axis: str) -> Curves:
     """The metric at the end, one line for each method."""
-    places = [float(arm.known[axis]) for arm in arms]
-    is_log = min(places) > 0 and max(places) / min(places) >= LOG_SPAN
+    metric = found.metric
+    usable = [arm for arm in found.arms if _is_number(arm.known.get(axis))]
     lines: list[Line] = []
-    for name, group in _grouped(arms, [axis]).items():
+    for name, group in _grouped(shown_arms(usable, [axis]), [axis]).items():
         ends = {float(arm.known[axis]): _ends(arm, metric) for arm in group}
         dots = [(place, value) for place in sorted(ends) for value in ends[place]]
         lines.append(_band_line(name, ends, dots))
+    places = [place for line in lines for place in line.x]
+    is_log = min(places, default=0) > 0 and max(places) / min(places) >= LOG_SPAN
     return _panel(
         found,
         metric,
@@ -110,29 +98,30 @@ def _over_axis(found: StudyRuns, metric: str, axis: str, arms: Sequence[Arm]) ->
     )
 
 
-def _trial_points(found: StudyRuns) -> list[Curves]:
+def _trial_points(found: StudyRuns) -> Curves | None:
     """Validation over the learning rate, a point for each trial; NaN if it failed."""
-    trials, labels = trials_of(found), contestant_labels(found)
-    metric = found.study.tuning.get("metric", "")
+    metric = found.study.tuning.get("metric")
+    trials = [trial for trial in found.trial_results if "lr" in trial.settings]
+    if not metric or not trials:
+        return None
     lines: list[Line] = []
     for name in dict.fromkeys(trial.contestant for trial in trials):
         own = [trial for trial in trials if trial.contestant == name]
         able = sorted(
             (t.settings["lr"], metric_of(metric).factor * t.value)
             for t in own
-            if "lr" in t.settings and math.isfinite(t.value)
+            if math.isfinite(t.value)
         )
         lost = len(own) - len(able)
         note = f", {lost} of {len(own)} without a value" if lost else ""
-        x, y = ([pair[i] for pair in able] or [math.nan] for i in (0, 1))
-        failed = [t.settings["lr"] for t in own if t.failures and "lr" in t.settings]
-        dots = tuple((lr, math.nan) for lr in failed)
-        lines.append(Line(labels[name] + note, tuple(x), tuple(y), dots=dots))
-    if not any(math.isfinite(x) for line in lines for x in line.x):
-        return []
+        x, y = zip(*able, strict=True) if able else ((math.nan,), (math.nan,))
+        dots = tuple((t.settings["lr"], math.nan) for t in own if t.failures)
+        lines.append(Line(found.labels[name] + note, x, y, dots=dots))
+    if all(math.isnan(x) for line in lines for x in line.x):
+        return None
     title = "every trial: other settings vary too"
     how = {"x_label": "lr", "x_scale": "log", "drawn": "points"}
-    return [_panel(found, metric, title, lines, **how)]
+    return _panel(found, metric, title, lines, **how)
 
 
 def _ends(arm: Arm, metric: str) -> list[float]:
@@ -150,43 +139,38 @@ def _is_number(value: object) -> bool:
 
 def _bars(found: StudyRuns) -> list[Bars]:
     """The first metric at the end; an arm without a value has no bar, but a place."""
-    metric, arms = found.study.metrics[0], found.lines
+    about, arms = metric_of(found.study.metrics[0]), found.lines
     bars: list[ArmBar] = []
-    for arm, name in zip(arms, arm_names(found, arms), strict=True):
-        values = tuple(_ends(arm, metric))
+    for arm, name in zip(arms, found.full_names(arms), strict=True):
+        values = tuple(_ends(arm, about.name))
         seen = summarize(values)
         bars.append(ArmBar(name, seen.mean, seen.low, seen.high, values))
-    if not any(math.isfinite(bar.mean) for bar in bars):
-        return []
-    about = metric_of(metric)
-    words, better = about.label, about.better
-    name = found.study.name
-    return [Bars(name, words, words, tuple(bars), _about(found), better)]
+    made = Bars(
+        found.study.name,
+        about.label,
+        about.label,
+        tuple(bars),
+        _about(found),
+        about.better,
+    )
+    return [made] if any(math.isfinite(bar.mean) for bar in bars) else []
 
 
 def _curves(found: StudyRuns) -> list[Curves]:
     """One panel for each metric; with axes, one for each optimizer too."""
-    arms, has_axes = found.lines, bool(found.study.axes)
+    has_axes = bool(found.study.axes)
     groups: dict[str, list[Arm]] = {}
-    for arm in arms:
-        groups.setdefault(f"{display(arm.optimizer)}: ", []).append(arm)
+    for arm in found.lines:
+        title = f"{display(arm.optimizer)}: " if has_axes else ""
+        groups.setdefault(title, []).append(arm)
     panels: list[Curves] = []
     for metric in found.study.metrics:
-        made = [
-            _panel(
-                found,
-                metric,
-                f"{title}{metric_of(metric).label}",
-                [
-                    _line(arm, metric, name)
-                    for arm, name in zip(
-                        group, arm_names(found, group, bare=has_axes), strict=True
-                    )
-                ],
-                band=_band(group),
-            )
-            for title, group in (groups if has_axes else {"": arms}).items()
-        ]
+        made: list[Curves] = []
+        for title, arms in groups.items():
+            names = found.full_names(arms, bare=has_axes)
+            lines = [_line(a, metric, n) for a, n in zip(arms, names, strict=True)]
+            title = f"{title}{metric_of(metric).label}"
+            made.append(_panel(found, metric, title, lines, band=_band(arms)))
         panels += _alike([panel for panel in made if _finite_values(panel)])
     return panels
 
@@ -217,7 +201,7 @@ def _line(arm: Arm, metric: str, label: str) -> Line:
 
 def _band_line(
     label: str,
-    values: dict[float, list[float]],
+    values: Mapping[float, list[float]],
     dots: Sequence[tuple[float, float]],
 ) -> Line:
     """Through the mean of the values at each x, with a band of one std around it."""
@@ -238,37 +222,38 @@ def _last_epoch(run: RunRecord) -> float:
 
 
 def _alike(panels: Sequence[Curves]) -> list[Curves]:
-    """The same scale in all panels of a metric, or they could not be compared."""
+    """The same scale in all panels of a metric, or they could not be compared.
+
+    A margin keeps lines off the frame.
+    """
     values = [v for panel in panels for v in _finite_values(panel)]
     if not values:
         return []
     lines = [line for panel in panels for line in panel.lines]
     ends = [v for line in lines for v in (*line.low, *line.high) if math.isfinite(v)]
-    low, high = min(values), max(values)
-    is_log = low > 0 and high / low > LOG_SPAN
-    y_range = _with_margin([*values, *ends], is_log)
+    is_log = min(values) > 0 and max(values) / min(values) > LOG_SPAN
+    if is_log:
+        usable = [v for v in (*values, *ends) if v > 0]
+        y_range = min(usable) / 1.2, max(usable) * 1.2
+    else:
+        low, high = min([*values, *ends]), max([*values, *ends])
+        margin = 0.04 * (high - low) or 0.05 * abs(high) or 1.0
+        y_range = low - margin, high + margin
     scale = "log" if is_log else "linear"
     return [replace(panel, y_scale=scale, y_range=y_range) for panel in panels]
-
-
-def _with_margin(values: Sequence[float], is_log: bool) -> tuple[float, float]:
-    """Where an axis begins and ends, so that no line lies on the frame."""
-    if is_log:
-        usable = [v for v in values if v > 0]
-        return min(usable) / 1.2, max(usable) * 1.2
-    low, high = min(values), max(values)
-    margin = 0.04 * (high - low) or 0.05 * abs(high) or 1.0
-    return low - margin, high + margin
 
 
 def _finite_values(panel: Curves) -> list[float]:
     return [v for line in panel.lines for v in line.y if math.isfinite(v)]
 
 
+def _mean(arm: Arm | None, metric: Metric) -> float:
+    return metric.factor * over_seeds(arm, metric.name).mean if arm else math.nan
+
+
 def _surfaces(found: StudyRuns) -> list[Surface]:
     """One panel for each method, on the same axes and colours: they are compared."""
-    across, down = found.study.axes
-    axes = found.study.axes
+    axes = across, down = found.study.axes
     usable = [a for a in found.arms if all(_is_number(a.known.get(n)) for n in axes)]
     shown = shown_arms(usable, axes)
     x = sorted({float(arm.known[across]) for arm in shown})
@@ -278,10 +263,9 @@ def _surfaces(found: StudyRuns) -> list[Surface]:
     for title, group in _grouped(shown, axes).items():
         places = {(float(a.known[across]), float(a.known[down])): a for a in group}
         cells = [[places.get((right, high)) for right in x] for high in y]
-
-        def each(value: Callable[[Arm], Any], empty: Any, cells: Any = cells) -> Any:
-            return tuple(tuple(value(c) if c else empty for c in row) for row in cells)
-
+        means = [[_mean(cell, about) for cell in row] for row in cells]
+        runs = [[len(c.runs) if c else 0 for c in row] for row in cells]
+        diverged = [[c.n_diverged if c else 0 for c in row] for row in cells]
         surface = Surface(
             found.study.name,
             title,
@@ -290,9 +274,9 @@ def _surfaces(found: StudyRuns) -> list[Surface]:
             about.label,
             tuple(x),
             tuple(y),
-            each(lambda a: about.factor * over_seeds(a, about.name).mean, math.nan),
-            n_runs=each(lambda arm: len(arm.runs), 0),
-            n_diverged=each(lambda arm: arm.n_diverged, 0),
+            tuple(map(tuple, means)),
+            n_runs=tuple(map(tuple, runs)),
+            n_diverged=tuple(map(tuple, diverged)),
             about=_about(found),
         )
         made.append(surface)

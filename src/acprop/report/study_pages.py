@@ -5,27 +5,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from acprop import files
 from acprop.records import (
     BadRecordError,
+    Bars,
     Curves,
     Drawing,
     RunRecord,
     RunStatus,
     StudyRecord,
+    Surface,
     write,
 )
-from acprop.report.captions import caption_of, study_command, study_sentence
 from acprop.report.figures import draw_once
 from acprop.report.gallery import Gallery, build_gallery
 from acprop.report.paper import published_curves
 from acprop.report.studies import StudyRuns, gather
 from acprop.report.study_figures import sensitivity, study_figures
 from acprop.report.tables import TextTable, study_table, trial_table
-
-__all__ = ["Given", "PrepareStudy", "StudyPage", "StudySection", "study_pages"]
+from acprop.report.words import duration, plain_words, study_command, study_sentence
 
 EMPTY = TextTable()
 NO_PICTURES = Gallery()
@@ -33,9 +33,27 @@ Given = tuple[StudyRecord, Sequence[RunRecord], bool]  # of `StudyRuns`: is_here
 MACHINE = ("system", "processor", "cores", "torch")  # what is quoted of one
 FEW = 5  # runs without a record that are named one by one
 
+# How to read a figure, by the kind of what it shows.
+CAPTIONS = {
+    "surface": "Means over the finished runs of each cell; div.: diverged. A large "
+    "field of one colour is a robust optimizer.",
+    "bars": "Bars are means over the finished runs at the end, dots single seeds, "
+    "lines 95 % intervals; a × at the edge is a run that failed.",
+    "points": "Every trial of the search: the mean over the seeds of tuning at the "
+    "last epoch. A wide hill is easy to find, a narrow one needs luck.",
+    "sensitivity": "The end of training over {axes}: a flat line does not care, a peak "
+    "must be found. Of runs that share a place, the setting that validation prefers; "
+    "dots are single seeds.",
+    "curves": "Lines are means over finished runs, bands one standard deviation over "
+    "seeds, dots the seeds at the end. Which differences are shown, the table says.",
+    "published": "Not ours: the curves that the paper's authors publish: test accuracy "
+    "on all of CIFAR-10, the full network, 200 epochs, one run each, learning rate "
+    "× 0.1 after 150. Another scale than ours: compare shapes, not heights. The first "
+    "epochs, below 80 %, are cut off.",
+}
 
-@dataclass(frozen=True, slots=True)
-class StudyFigure:
+
+class StudyFigure(NamedTuple):
     """path: relative to the pages. is_ours: of this study, and so of its scale."""
 
     path: str
@@ -78,15 +96,15 @@ class StudySection:
 
     @property
     def heading(self) -> str:
-        """Small scale, ruleset tuned, 10 seeds."""
-        where = "run on this machine, " if self.found.is_here else ""
+        """run on this machine, small scale, tuned, 10 seeds."""
         n = self.found.n_seeds
         parts = [
-            f"{where}{self.record.scale} scale",
-            *([] if self.record.ruleset == "paper" else [self.record.ruleset]),
-            *([f"{n} seeds" if n > 1 else "one seed"] if n else []),
+            "run on this machine" if self.found.is_here else "",
+            f"{self.record.scale} scale",
+            "" if self.record.ruleset == "paper" else self.record.ruleset,
+            f"{n} seeds" if n > 1 else "one seed" if n else "",
         ]
-        return ", ".join(parts)
+        return ", ".join(filter(None, parts))
 
     @property
     def command(self) -> str:
@@ -119,7 +137,10 @@ def study_pages(sections: Iterable[StudySection]) -> list[StudyPage]:
 
 @dataclass(frozen=True, slots=True)
 class PrepareStudy:
-    """`prepare_study` as a value, which another process can be given."""
+    """From a study and its runs to its section; also in another process.
+
+    artifacts, places: as in `Content`.
+    """
 
     out: Path
     artifacts: Mapping[str, Path]
@@ -136,8 +157,8 @@ class PrepareStudy:
         while True:
             try:
                 found = gather(study, able, is_here=is_here)
-                section = _section(self.out, found, able, self.artifacts)
-                return replace(section, problems=tuple(problems))
+                _check_strays(found, able)
+                return replace(self._section(found), problems=tuple(problems))
             except BadRecordError as error:
                 where = self.places.get(error.run or study.key, f"study {study.name}")
                 if error.run is None:
@@ -150,110 +171,89 @@ class PrepareStudy:
                 problems.append(f"{where}: {error}")
                 able = [run for run in able if run.run != error.run]
 
+    def _section(self, found: StudyRuns) -> StudySection:
+        study, runs = found.study, (*found.runs, *found.trials)
+        table = study_table(found)
+        has_more = study.ruleset == "paper" and len(found.arms) > len(table.rows)
+        drawings = [*study_figures(found), *sensitivity(found)]
+        path = files.below(self.out, "studies", f"{found.key}.jsonl")
+        write(path, [study, *runs, *drawings])
+        known = [run.wall_seconds for run in runs if isfinite(run.wall_seconds)]
+        data = {_sources(run.data) for run in found.runs if run.data}
+        return StudySection(
+            found,
+            records=path.relative_to(self.out).as_posix(),
+            counts=_run_counts(found),
+            origin=_origin(found.runs),
+            data="; ".join(sorted(data)),
+            wall=duration(sum(known)) if known else "–",
+            missing=(*study.missing, *_without_record(found)),
+            messages=_messages(runs),
+            figures=tuple(self._draw(found, drawings)),
+            gallery=build_gallery(self.out, found, self.artifacts),
+            sentence=study_sentence(found),
+            table=table,
+            every=study_table(found, every=True) if has_more else EMPTY,
+            trials=trial_table(found),
+        )
 
-def _section(
-    out: Path,
-    found: StudyRuns,
-    runs: Sequence[RunRecord],
-    artifacts: Mapping[str, Path],
-) -> StudySection:
-    study = found.study
+    def _draw(
+        self, found: StudyRuns, drawings: Sequence[Drawing]
+    ) -> Iterable[StudyFigure]:
+        """One figure for each kind of record; the authors' curves are one of their own.
+
+        Another scale is another picture.
+        """
+        kinds: dict[str, list[Drawing]] = {}
+        for record in drawings:
+            kinds.setdefault(_kind(found, record), []).append(record)
+        for i, (kind, records) in enumerate(kinds.items()):
+            name = f"{found.key}-{kind}" if i else found.key
+            path = files.below(self.out, "studies", f"{name}.svg")
+            draw_once(records, path, title="")
+            axes = " and ".join(r.x_label for r in records if isinstance(r, Curves))
+            caption = CAPTIONS[kind].format(axes=axes)
+            alt = f"{found.study.title}, {found.study.scale} scale: {kind}"
+            yield StudyFigure(path.relative_to(self.out).as_posix(), caption, alt)
+        if (curves := published_curves(found.study.name)) is not None:
+            place = f"studies/{curves.name}.svg"
+            draw_once([curves], self.out / place, title="")
+            alt = f"published curves beside {found.key}"
+            yield StudyFigure(place, CAPTIONS["published"], alt, is_ours=False)
+
+
+def _check_strays(found: StudyRuns, runs: Sequence[RunRecord]) -> None:
     known = {run.run for run in (*found.runs, *found.trials)}
     for stray in [run.run for run in runs if run.run not in known]:
         raise BadRecordError(f"a run must be one of its study's, got {stray}", stray)
-    table = study_table(found)
-    has_more = study.ruleset == "paper" and len(found.arms) > len(table.rows)
-    drawings = [*study_figures(found), *sensitivity(found)]
-    path = files.below(out, "studies", f"{found.key}.jsonl")
-    write(path, [study, *found.runs, *found.trials, *drawings])
-    return StudySection(
-        found,
-        records=path.relative_to(out).as_posix(),
-        counts=_run_counts(study, found.runs),
-        origin=_origin(found.runs),
-        data="; ".join(sorted({_sources(run.data) for run in found.runs if run.data})),
-        wall=_wall([*found.runs, *found.trials]),
-        missing=tuple(_missing(study, found.runs)),
-        messages=_messages([*found.runs, *_failed(found.trials)]),
-        figures=_draw(out, found, drawings),
-        gallery=build_gallery(out, found, artifacts),
-        sentence=study_sentence(found),
-        table=table,
-        every=study_table(found, every=True) if has_more else EMPTY,
-        trials=trial_table(found),
-    )
-
-
-def _origin(runs: Sequence[RunRecord]) -> str:
-    """On which machines and of which commits; the records have more about both."""
-    machines = dict.fromkeys(
-        words({name: run.machine[name] for name in MACHINE if name in run.machine})
-        for run in runs
-    )
-    commits = dict.fromkeys(run.commit or "no commit" for run in runs)
-    return "; ".join(filter(None, [*machines, f"commit {', '.join(commits)}"]))
-
-
-def _failed(trials: Sequence[RunRecord]) -> list[RunRecord]:
-    """One that was stopped early has not failed."""
-    return [run for run in trials if run.status is not RunStatus.INTERRUPTED]
-
-
-def _missing(study: StudyRecord, runs: Sequence[RunRecord]) -> list[str]:
-    known = {run.run for run in runs}
-    lost = [run for run in dict.fromkeys(study.runs) if run not in known]
-    if not lost:
-        return [*study.missing]
-    more = f" and {len(lost) - FEW} more" if len(lost) > FEW else ""
-    names = f"{', '.join(lost[:FEW])}{more}"
-    whole = len(dict.fromkeys(study.runs))
-    return [*study.missing, f"{len(lost)} of {whole} runs have no record: {names}"]
-
-
-def _draw(
-    out: Path, found: StudyRuns, drawings: Sequence[Drawing]
-) -> tuple[StudyFigure, ...]:
-    """One figure for each kind of record."""
-    kinds: dict[str, list[Drawing]] = {}
-    for record in drawings:
-        kinds.setdefault(_kind(found, record), []).append(record)
-    key = found.key
-    made: list[StudyFigure] = []
-    for kind, records in kinds.items():
-        name = f"{key}-{kind}" if made else key
-        path = files.below(out, "studies", f"{name}.svg")
-        draw_once(records, path, title="")
-        alt = f"{found.study.title}, {found.study.scale} scale: {kind}"
-        place = path.relative_to(out).as_posix()
-        made.append(StudyFigure(place, caption_of(found, records), alt))
-    return (*made, *_published(out, key, found))
 
 
 def _kind(found: StudyRuns, record: Drawing) -> str:
     """What is drawn together."""
-    if not isinstance(record, Curves):
+    if isinstance(record, Surface | Bars):
         return record.record
-    if record.drawn == "points":
+    if isinstance(record, Curves) and record.drawn == "points":
         return "points"
-    return "sensitivity" if record.x_label in found.study.axes else "curves"
+    is_axis = isinstance(record, Curves) and record.x_label in found.study.axes
+    return "sensitivity" if is_axis else "curves"
 
 
-def _published(out: Path, key: str, found: StudyRuns) -> list[StudyFigure]:
-    """The authors' curves, a picture of their own: another scale is another picture."""
-    curves = published_curves(found.study.name)
-    if curves is None:
-        return []
-    place = f"studies/{curves.name}.svg"
-    draw_once([curves], out / place, title="")
-    caption = (
-        "Not ours: the curves that the paper's authors publish: test accuracy on all "
-        "of CIFAR-10, the full network, 200 epochs, one run each, learning rate × 0.1 "
-        "after 150. Another scale than ours: compare shapes, not heights. The first "
-        "epochs, below 80 %, are cut off."
-    )
-    return [
-        StudyFigure(place, caption, f"published curves beside {key}", is_ours=False)
-    ]
+def _origin(runs: Sequence[RunRecord]) -> str:
+    """On which machines and of which commits; the records have more about both."""
+    quoted = [{k: run.machine[k] for k in MACHINE if k in run.machine} for run in runs]
+    machines = dict.fromkeys(map(plain_words, quoted))
+    commits = dict.fromkeys(run.commit or "no commit" for run in runs)
+    named = [f"commit {', '.join(commits)}"] if commits else []
+    return "; ".join(filter(None, [*machines, *named]))
+
+
+def _without_record(found: StudyRuns) -> list[str]:
+    known, wanted = {run.run for run in found.runs}, dict.fromkeys(found.study.runs)
+    lost = [run for run in wanted if run not in known]
+    more = f" and {len(lost) - FEW} more" if len(lost) > FEW else ""
+    names = f"{', '.join(lost[:FEW])}{more}"
+    text = f"{len(lost)} of {len(wanted)} runs have no record: {names}"
+    return [text] if lost else []
 
 
 def _messages(runs: Sequence[RunRecord]) -> tuple[str, ...]:
@@ -269,20 +269,14 @@ def _messages(runs: Sequence[RunRecord]) -> tuple[str, ...]:
     )
 
 
-def _run_counts(study: StudyRecord, runs: Sequence[RunRecord]) -> str:
+def _run_counts(found: StudyRuns) -> str:
     """24 of 27 runs: 22 done, 2 diverged."""
-    seen = Counter(run.status for run in runs)
+    seen = Counter(run.status for run in found.runs)
     parts = [f"{n} {status}" for status, n in sorted(seen.items())]
-    if not study.runs:
+    if not found.study.runs:
         return "none"
-    return f"{len(runs)} of {len(study.runs)} runs" + (
-        f": {', '.join(parts)}" if parts else ""
-    )
-
-
-def _wall(runs: Sequence[RunRecord]) -> str:
-    known = [run.wall_seconds for run in runs if isfinite(run.wall_seconds)]
-    return duration(sum(known)) if known else "–"
+    counts = f": {', '.join(parts)}" if parts else ""
+    return f"{len(found.runs)} of {len(found.study.runs)} runs{counts}"
 
 
 def _sources(data: Mapping[str, Any]) -> str:
@@ -290,25 +284,6 @@ def _sources(data: Mapping[str, Any]) -> str:
     return ", ".join(
         f"{name} ({source['route']}: {source['origin']})"
         if isinstance(source, Mapping) and {"route", "origin"} <= source.keys()
-        else f"{name}: {words(source)}"
+        else f"{name}: {plain_words(source)}"
         for name, source in data.items()
     )
-
-
-def words(value: Any) -> str:
-    """Plain values as a person would list them."""
-    if isinstance(value, Mapping):
-        items: list[tuple[Any, Any]] = [*value.items()]  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-        return ", ".join(f"{k}: {words(v)}" for k, v in items)
-    if isinstance(value, list | tuple):
-        return ", ".join(words(v) for v in [*value])  # pyright: ignore[reportUnknownVariableType]
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def duration(seconds: float) -> str:
-    """A time a person can read."""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

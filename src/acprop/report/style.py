@@ -5,6 +5,7 @@
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from math import ceil, log10
+from typing import Literal
 
 import matplotlib
 import numpy as np
@@ -15,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import SymmetricalLogLocator
 from numpy.typing import NDArray
 
-from acprop.records import Better
+from acprop.records import Bars, Better, Curves
 
 Floats = NDArray[np.float64]
 
@@ -113,6 +114,20 @@ def panels(n: int) -> tuple[Figure, list[Axes]]:
     figure = Figure(figsize=size, dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
     return figure, [figure.add_subplot(rows, columns, i + 1) for i in range(n)]
+
+
+def title_figure(
+    figure: Figure, records: Sequence[Curves | Bars], title: str | None
+) -> None:
+    """A title of its own, or what several panels have in common."""
+    if title is not None or len(records) > 1:
+        figure.suptitle(plain(records[0].name if title is None else title))
+
+
+def draw_grid(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
+    """Thin lines behind everything."""
+    ax.grid(axis=axis, color=GRID, linewidth=0.5)
+    ax.set_axisbelow(True)
 
 
 def label_panel(ax: Axes, title: str, x_label: str, y_label: str) -> None:

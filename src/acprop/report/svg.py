@@ -11,8 +11,6 @@ from functools import cache
 
 from acprop.report.style import CYCLE, GRID, INK, OPTIMIZERS, PAPER, for_dark
 
-__all__ = ["finished"]
-
 DARK_INK, DARK_PAPER, DARK_GRID = "#DDE2E7", "#15181C", "#343B43"
 
 _LONG = re.compile(r"(?<![#\w.-])(-?\d+\.\d{2})\d+")

@@ -6,34 +6,16 @@ by seed, on the same task and at the same place of the study's axes.
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from acprop.metrics import metric_of
 from acprop.records import StudyRecord
-from acprop.report.comparisons import (
-    Comparison,
-    compare_pairs,
-    to_target,
-)
+from acprop.report.comparisons import Comparison, compare_pairs, to_target
 from acprop.report.selection import selection_metric, winner
-from acprop.report.statistics import (
-    Arm,
-    brief,
-    describe,
-    over_seeds,
-    unclean,
-)
-from acprop.report.studies import (
-    StudyRuns,
-    column_settings,
-    compared_metric,
-    contestant_labels,
-    contestant_names,
-    trials_of,
-)
-from acprop.report.style import display
+from acprop.report.statistics import Arm, brief, describe, over_seeds, unclean
+from acprop.report.studies import StudyRuns
 from acprop.report.variants import first_of
 from acprop.report.words import (
     NONE,
@@ -44,13 +26,6 @@ from acprop.report.words import (
     scale_words,
     summary_words,
 )
-
-__all__ = [
-    "TextTable",
-    "markdown",
-    "study_table",
-    "trial_table",
-]
 
 # How settings came about, by ruleset.
 CHOSEN = {
@@ -69,47 +44,11 @@ class TextTable:
     rows: tuple[tuple[str, ...], ...] = ()
     caption: str = ""
 
-
-@dataclass(frozen=True, slots=True)
-class _Compared:
-    """Arms as the rows of a table, each with its comparison, if it has one.
-
-    reference: as it is named in the table. references: those of `arms` that are one.
-    """
-
-    names: list[str]
-    arms: list[Arm]
-    comparisons: list[Comparison | None]
-    reference: str
-    references: list[Arm]
-    metric: str
-
-    @property
-    def rows(self) -> Iterable[tuple[str, Arm, Comparison | None]]:
-        return zip(self.names, self.arms, self.comparisons, strict=True)
-
-
-def _compared(found: StudyRuns, arms: Sequence[Arm], metric: str) -> _Compared:
-    """Every arm beside its reference, as one family."""
-    owners = contestant_names(found)
-    names = [owners.get(arm.runs[0].run, display(arm.optimizer)) for arm in arms]
-    first = first_of(arm.optimizer for arm in arms) or arms[0].optimizer
-    axes = () if found.study.shows == "heatmap" else found.study.axes
-
-    def reference_of(arm: Arm) -> Arm | None:
-        def place(other: Arm) -> tuple[object, list[object]]:
-            return other.conditions, [other.known.get(name) for name in axes]
-
-        alike = [a for a in arms if a.optimizer == first and place(a) == place(arm)]
-        is_clear = len(alike) == 1 or bool(owners and alike)
-        return alike[0] if is_clear and alike[0] is not arm else None
-
-    pairs = [(arm, reference_of(arm)) for arm in arms]
-    made = iter(compare_pairs([(a, r) for a, r in pairs if r], metric))
-    comparisons = [next(made) if reference else None for _, reference in pairs]
-    used = [names[arms.index(r)] for _, r in pairs if r]
-    ours = [arm for arm in arms if arm.optimizer == first]
-    return _Compared(names, list(arms), comparisons, next(iter(used), ""), ours, metric)
+    @classmethod
+    def of(cls, cells: dict[str, list[str]], *caption: str) -> Self:
+        """From the cells below each heading."""
+        rows = tuple(zip(*cells.values(), strict=True))
+        return cls(tuple(cells), rows, " ".join(filter(None, caption)))
 
 
 def study_table(found: StudyRuns, *, every: bool = False) -> TextTable:
@@ -118,70 +57,58 @@ def study_table(found: StudyRuns, *, every: bool = False) -> TextTable:
     One row for each arm shown; with every, one for each there is, not compared. A heat
     map shows its axes; its table has the setting that validation chose.
     """
-    study = found.study
+    study, metric = found.study, found.metric
     arms = list(found.arms) if every else found.rows
-    metric = compared_metric(study)
-    if metric is None or not arms:
+    if not arms:
         return TextTable()
-    settings = [] if study.contestants else column_settings(found)
-    has_choice = len(arms) < len(found.arms)
-    chosen_by = selection_metric(found.runs) if has_choice else None
+    names, trials = found.names(arms), _trial_counts(found)
+    cells = {"optimizer": names}
+    for name in [] if study.contestants else found.columns:
+        texts = [describe(arm, [name], bare=True).partition(" = ")[2] for arm in arms]
+        cells[name] = [text or NONE for text in texts]
+    if trials:
+        cells["trials"] = [trials.get(name, NONE) for name in names]
+    cells["runs"] = [run_count(arm) for arm in arms]
     # What is compared comes first, with its verdict: a wide table is cut at its right.
-    others = [*study.metrics, *filter(None, [chosen_by])]
-    others = [name for name in dict.fromkeys(others) if name != metric]
-    compared = _compared(found, arms, metric)
-    is_compared = bool(compared.reference) and not every
-    trials = _trial_counts(found)
-    columns = ["optimizer", *settings, *(["trials"] if trials else []), "runs"]
-    columns.append(metric_of(metric).label)
-    if is_compared:
-        columns += [f"{columns[-1]}: difference to {compared.reference}"]
-        columns += ["p (Holm)", "verdict"]
-    columns += [metric_of(name).label for name in others]
-    goal, target = selection_metric(found.runs), study.target
-    if goal and target is not None:
-        words = f"{numbers(goal, [target], 0.0)[0]} {metric_of(goal).label}"
-        columns.append(f"steps and seconds to {words}")
-    rows: list[tuple[str, ...]] = []
-    for name, arm, comparison in compared.rows:
-        values = [describe(arm, [n], bare=True).partition(" = ")[2] for n in settings]
-        row = [name, *(text or NONE for text in values)]
-        row += [trials[name]] if trials else []
-        row += [run_count(arm), summary_words(metric, over_seeds(arm, metric))]
-        if is_compared:
-            is_reference = any(arm is one for one in compared.references)
-            row += _comparison_cells(comparison, metric, is_reference=is_reference)
-        row += [summary_words(m, over_seeds(arm, m)) for m in others]
-        if goal and target is not None:
-            row.append(_speed_words(arm, goal, target))
-        rows.append(tuple(row))
-    caption = _caption(study, chosen_by, is_compared)
+    cells |= _metric_cells(arms, metric)
+    compared = {} if every else _comparison_cells(found, arms, metric)
+    cells |= compared
+    by_validation = selection_metric(found.runs)
+    chosen_by = by_validation if len(arms) < len(found.arms) else None
+    for other in (*study.metrics, *filter(None, [chosen_by])):
+        cells |= _metric_cells(arms, other)
+    if by_validation and study.target is not None:
+        goal = f"{numbers(by_validation, [study.target], 0.0)[0]} "
+        goal += metric_of(by_validation).label
+        cells[f"steps and seconds to {goal}"] = [
+            _speed_words(arm, by_validation, study.target) for arm in arms
+        ]
+    caption = _caption(study, chosen_by, is_compared=bool(compared))
     note = unclean([run for arm in arms for run in arm.runs])
-    return TextTable(tuple(columns), tuple(rows), f"{caption} {note}".rstrip())
+    return TextTable.of(cells, caption, note)
 
 
 def trial_table(found: StudyRuns) -> TextTable:
     """What each contestant's search found."""
-    tuning, trials = found.study.tuning, trials_of(found)
+    tuning, trials = found.study.tuning, found.trial_results
     metric = tuning.get("metric")
     if not trials or metric is None:
         return TextTable()
-    labels = contestant_labels(found)
-    searched = list(dict.fromkeys(key for trial in trials for key in trial.settings))
-    columns = ["optimizer", "trials", "failed", *searched]
-    columns.append(f"winner's {metric_of(metric).label} in tuning")
-    rows: list[tuple[str, ...]] = []
-    for name in dict.fromkeys(trial.contestant for trial in trials):
-        own = [trial for trial in trials if trial.contestant == name]
-        best = winner(own, metric)
-        failed = sum(bool(trial.failures) for trial in own)
-        settings = {} if best is None else best.settings
-        row = [labels[name], str(len(own)), str(failed)]
-        row += [brief(settings[k]) if k in settings else NONE for k in searched]
-        row.append(
-            numbers(metric, [best.value], 0.0)[0] if best else "no trial finished"
-        )
-        rows.append(tuple(row))
+    names = list(dict.fromkeys(trial.contestant for trial in trials))
+    winners = [
+        winner([t for t in trials if t.contestant == name], metric) for name in names
+    ]
+    cells = {"optimizer": [found.labels[name] for name in names]}
+    cells["trials"] = list(_trial_counts(found).values())
+    for key in dict.fromkeys(key for trial in trials for key in trial.settings):
+        cells[key] = [
+            brief(best.settings[key]) if best and key in best.settings else NONE
+            for best in winners
+        ]
+    cells[f"winner's {metric_of(metric).label} in tuning"] = [
+        numbers(metric, [best.value], 0.0)[0] if best else "no trial finished"
+        for best in winners
+    ]
     caption = (
         f"{tuning.get('n_trials')} trials for each, scrambled Sobol points in "
         f"studies/spaces/{tuning.get('space')}.toml. The winner is the trial with the "
@@ -189,8 +116,7 @@ def trial_table(found: StudyRuns) -> TextTable:
         f"tuning ({', '.join(map(str, tuning.get('seeds', ())))}), which are used for "
         "nothing else. A trial of which one run failed cannot win."
     )
-    note = unclean(found.trials)
-    return TextTable(tuple(columns), tuple(rows), f"{caption} {note}".rstrip())
+    return TextTable.of(cells, caption, unclean(found.trials))
 
 
 def markdown(table: TextTable) -> str:
@@ -200,14 +126,53 @@ def markdown(table: TextTable) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
 
+def _references(found: StudyRuns, arms: Sequence[Arm]) -> list[Arm | None]:
+    """With which arm each is compared; a reference is so with itself."""
+    first = first_of(arm.optimizer for arm in arms) or arms[0].optimizer
+    axes = () if found.study.shows == "heatmap" else found.study.axes
+
+    def place(arm: Arm) -> tuple[object, ...]:
+        return arm.conditions, [arm.known.get(name) for name in axes]
+
+    def reference(arm: Arm) -> Arm | None:
+        alike = [a for a in arms if a.optimizer == first and place(a) == place(arm)]
+        is_clear = len(alike) == 1 or bool(found.study.contestants and alike)
+        return alike[0] if is_clear else None
+
+    return [reference(arm) for arm in arms]
+
+
+def _metric_cells(arms: Sequence[Arm], metric: str) -> dict[str, list[str]]:
+    cells = [summary_words(metric, over_seeds(arm, metric)) for arm in arms]
+    return {metric_of(metric).label: cells}
+
+
 def _comparison_cells(
-    found: Comparison | None, metric: str, *, is_reference: bool
-) -> list[str]:
-    if found is None:
-        return ["reference" if is_reference else NONE, NONE, NONE]
+    found: StudyRuns, arms: Sequence[Arm], metric: str
+) -> dict[str, list[str]]:
+    """Every arm beside its reference, as one family; empty if nobody has another."""
+    references = _references(found, arms)
+    beside = list(zip(arms, references, strict=True))
+    pairs = [(a, r) for a, r in beside if r is not None and r is not a]
+    if not pairs:
+        return {}
+    made = iter(compare_pairs(pairs, metric))
+    rows: list[tuple[str, str, str]] = []
+    for arm, reference in beside:
+        if reference is None or reference is arm:
+            rows.append(("reference" if reference else NONE, NONE, NONE))
+        else:
+            rows.append(_comparison_words(next(made), metric))
+    (name,) = found.names([pairs[0][1]])
+    difference = f"{metric_of(metric).label}: difference to {name}"
+    heads = (difference, "p (Holm)", "verdict")
+    return {head: [row[i] for row in rows] for i, head in enumerate(heads)}
+
+
+def _comparison_words(found: Comparison, metric: str) -> tuple[str, str, str]:
     if not found.difference.n:
-        return [NONE, NONE, "no seed finished in both"]
-    return [difference_words(found.difference, metric), p_words(found.p), found.words]
+        return NONE, NONE, "no seed finished in both"
+    return difference_words(found.difference, metric), p_words(found.p), found.words
 
 
 def _speed_words(arm: Arm, metric: str, target: float) -> str:
@@ -219,19 +184,17 @@ def _speed_words(arm: Arm, metric: str, target: float) -> str:
 
 def _trial_counts(found: StudyRuns) -> dict[str, str]:
     """For each contestant, by the name that a reader sees: 8, or 8, 1 failed."""
-    labels = contestant_labels(found)
-    counts: Counter[str] = Counter()
-    failures: Counter[str] = Counter()
-    for trial in trials_of(found):
-        counts[labels[trial.contestant]] += 1
-        failures[labels[trial.contestant]] += bool(trial.failures)
+    labels = found.labels
+    failed: dict[str, list[bool]] = {}
+    for trial in found.trial_results:
+        failed.setdefault(labels[trial.contestant], []).append(bool(trial.failures))
     return {
-        name: f"{n}, {failures[name]} failed" if failures[name] else str(n)
-        for name, n in counts.items()
+        name: f"{len(some)}, {sum(some)} failed" if any(some) else str(len(some))
+        for name, some in failed.items()
     }
 
 
-def _caption(study: StudyRecord, chosen_by: str | None, is_compared: bool) -> str:
+def _caption(study: StudyRecord, chosen_by: str | None, *, is_compared: bool) -> str:
     scale = scale_words(study)
     chosen = CHOSEN[study.ruleset]
     if chosen_by:

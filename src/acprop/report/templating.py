@@ -5,8 +5,6 @@ from hashlib import sha256
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-__all__ = ["environment", "policy"]
-
 
 def environment() -> Environment:
     """Our templates; every text in them is escaped, and every name must be known."""

@@ -17,8 +17,6 @@ from typing import Any, NamedTuple
 
 from acprop.plain import Plain
 
-__all__ = ["PAPER_FIRST", "first_of", "is_acprop", "variant", "without_rule"]
-
 # The settings that a variant's name stands for.
 RULE = ("average", "nesterov", "center", "numerator", "momentum", "convention")
 # Who is compared with: the default where it is, else what was the default before, …

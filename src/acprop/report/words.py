@@ -1,12 +1,15 @@
-"""Values and counts as text: what tables, sentences and captions have in common."""
+"""What pages and tables say: values and counts as text, a study in one sentence."""
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from acprop.metrics import metric_of
 from acprop.records import StudyRecord
-from acprop.report.statistics import Arm, Summary
+from acprop.report.statistics import Arm, Summary, describe, over_seeds, unclean
+from acprop.report.studies import StudyRuns
+from acprop.report.style import display
 
 NONE = "–"
 NB = "\N{NO-BREAK SPACE}"
@@ -66,3 +69,54 @@ def scale_words(study: StudyRecord) -> str:
     """smoke scale (2 of 200 epochs)."""
     note = study.note.strip().rstrip(".")
     return f"{study.scale} scale ({note})" if note else f"{study.scale} scale"
+
+
+def study_command(study: StudyRecord) -> str:
+    """What runs a study again."""
+    rules = "" if study.ruleset == "paper" else f" --ruleset {study.ruleset}"
+    return f"acprop bench study {study.name} --scale {study.scale}{rules}"
+
+
+def study_sentence(found: StudyRuns) -> str:
+    """The result in one sentence that also says how it differs from the paper's.
+
+    One value for each optimizer and task, at the setting that validation chose.
+    """
+    study, metric, shown = found.study, found.metric, found.methods
+    if not shown:
+        return ""
+    parts: list[str] = []
+    for arm in shown:
+        seen = over_seeds(arm, metric)
+        # "3 runs" tells nothing new; that some were lost does.
+        lost = [run_count(arm)] if len(arm.done) < len(arm.runs) else []
+        settings = describe(arm, found.columns, bare=True)
+        known = [text for text in [settings, *lost] if text]
+        which = f" ({'; '.join(known)})" if known else ""
+        value = summary_words(metric, seen).partition(" [")[0] if seen.n else "no value"
+        parts.append(f"{display(arm.optimizer)}{which} {value}{arm.mark}")
+    how = "mean ± standard deviation over seeds"
+    if len(shown) < len(found.arms):
+        how += ", at the setting that validation chose"
+    what = f"ruleset {study.ruleset}, final {metric_of(metric).label} ({how})"
+    note = unclean([run for arm in shown for run in arm.runs])
+    return f"At {scale_words(study)}, {what}: {'; '.join(parts)}. {note}".rstrip()
+
+
+def plain_words(value: Any) -> str:
+    """Plain values as a person would list them."""
+    if isinstance(value, Mapping):
+        items: list[tuple[Any, Any]] = [*value.items()]  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        return ", ".join(f"{k}: {plain_words(v)}" for k, v in items)
+    if isinstance(value, list | tuple):
+        return ", ".join(plain_words(v) for v in [*value])  # pyright: ignore[reportUnknownVariableType]
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def duration(seconds: float) -> str:
+    """A time a person can read."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

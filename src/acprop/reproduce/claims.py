@@ -7,7 +7,7 @@ from pathlib import Path
 from acprop.lab.claims import CLAIMS, find, verify
 from acprop.progress import Bar
 from acprop.records import Verdict, read, write
-from acprop.reproduce.parts import Part, on_all_cores
+from acprop.reproduce.parts import JobPart, on_all_cores
 
 
 def check_claims(
@@ -29,10 +29,10 @@ def defects(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return [v for v in verdicts if v.owner == "ours" and v.verdict == "fails"]
 
 
-def claims_part(folder: Path) -> Part:
+def claims_part(folder: Path) -> JobPart:
     """All claims, a file for each verdict: a stop loses at most one on each core."""
     work = partial(_check, folder)
-    return Part("claims", list(CLAIMS), folder, ".jsonl", work, seconds=0.5)
+    return JobPart("claims", list(CLAIMS), folder, ".jsonl", work, seconds=0.5)
 
 
 def _check(folder: Path, name: str) -> None:

@@ -9,15 +9,15 @@ from acprop.lab.figures import FIGURES, figure
 from acprop.progress import Bar
 from acprop.records import FigureRecord, read, write
 from acprop.report.figures import draw_figure
-from acprop.reproduce.parts import Part, on_all_cores
+from acprop.reproduce.parts import JobPart, on_all_cores
 
 FORMATS = ("png", "svg", "pdf")
 
 
-def figures_part(folder: Path) -> Part:
+def figures_part(folder: Path) -> JobPart:
     """All figures as the site has them: their captions stand on the page."""
     work = partial(_draw, folder, form="svg", is_titled=False)
-    return Part("figures", list(FIGURES), folder, ".svg", work, seconds=2.5)
+    return JobPart("figures", list(FIGURES), folder, ".svg", work, seconds=2.5)
 
 
 def draw_figures(names: Sequence[str], out: Path, form: str) -> int:

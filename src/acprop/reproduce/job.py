@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,13 +14,12 @@ from acprop.bench.studies import study_folder
 from acprop.lab.figures import FIGURES
 from acprop.progress import Bar
 from acprop.records import Verdict
-from acprop.report.collect import collect
-from acprop.report.site import Content, write_site
+from acprop.report.collect import Content, collect
+from acprop.report.site import write_site
 from acprop.reproduce.claims import claims_part, defects, stored_verdicts
 from acprop.reproduce.figures import figure_record, figures_part
 from acprop.reproduce.folder import open_folder
-from acprop.reproduce.pages import content_of
-from acprop.reproduce.parts import Part, on_all_cores
+from acprop.reproduce.parts import JobPart, on_all_cores
 from acprop.reproduce.rulesets import PaperRuleset
 from acprop.reproduce.runner import StudyOutcome, artifacts_of, cost, run
 
@@ -72,7 +71,7 @@ def reproduce(
         study.scale(scale)  # refused before anything is done
     started = time.monotonic()
     open_folder(out)
-    lab: list[Part] = []
+    lab: list[JobPart] = []
     if LAB in wanted:
         lab = [claims_part(out / "verdicts"), figures_part(out / "figures")]
     seconds = sum(part.cost for part in lab) + cost(studies, PaperRuleset(), scale)
@@ -82,18 +81,17 @@ def reproduce(
             part.finish(n_jobs, bar)
         done = run(studies, PaperRuleset(), engine, scale=scale, runs=runs, bar=bar)
     verdicts = stored_verdicts(out / "verdicts") if lab else []
-    known = _known(results or study_folder().root.parent / "results")
-    content = replace(
-        known,
-        verdicts=verdicts,
-        figures=[figure_record(name) for name in FIGURES] if lab else [],
-        artifacts={**known.artifacts, **artifacts_of(runs, done)},
-        here=[(outcome.study, outcome.runs) for outcome in done],
-    )
+    # An installed package has no results beside it: then only what was run is shown.
+    stored = results or study_folder().root.parent / "results"
+    content = collect([stored]) if stored.is_dir() else Content()
+    content.verdicts = verdicts
+    content.figures = [figure_record(name) for name in FIGURES] if lab else []
+    content.here = [(outcome.study, outcome.runs) for outcome in done]
+    content.artifacts |= artifacts_of(runs, done)
+    content.missing += [f"{part}: left out by --only" for part in skipped]
     page = write_site(
         out,
         content,
-        missing=[f"{part}: left out by --only" for part in skipped],
         about={
             "scale": scale,
             "commit": commit(),
@@ -105,13 +103,6 @@ def reproduce(
         each=on_all_cores if n_jobs > 1 else map,
     )
     return JobResult(verdicts, done, page)
-
-
-def _known(results: Path) -> Content:
-    """What was known before; an installed package has no such folder."""
-    if not results.is_dir():
-        return Content([], [], [])
-    return content_of(collect([results]))
 
 
 def _parts(only: Sequence[str]) -> tuple[list[str], list[str]]:

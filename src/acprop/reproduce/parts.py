@@ -45,7 +45,7 @@ def on_all_cores(
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class JobPart:
     """One part of the main job: things by name, each made once and kept in a file.
 
     folder, suffix: where their files are.

@@ -21,7 +21,7 @@ from acprop.bench.studies import PlannedRun, Study, study_folder
 from acprop.checks import UserError
 from acprop.metrics import primary_metric
 from acprop.plain import Plain
-from acprop.records import RULESETS, RunRecord
+from acprop.records import RULESETS, RunRecord, TrialRuns
 from acprop.records import Ruleset as RulesetName
 from acprop.report.selection import trial_results, winner
 
@@ -43,6 +43,7 @@ class Ruleset(ABC):
     """How settings are chosen; it refuses a study before anything is run."""
 
     name: ClassVar[RulesetName]
+    space: str | None = None  # of studies/spaces; None is what the scale says
 
     def trials(self, study: Study, scale: str) -> list[PlannedRun]:
         """Runs by which settings are chosen; none, unless we search."""
@@ -58,6 +59,36 @@ class Ruleset(ABC):
     def n_finals(self, study: Study, scale: str) -> int:
         """How many runs there will be to show."""
         return len(self.finals(study, scale, {}).runs)
+
+    def spaces(self, study: Study, scale: str) -> Spaces:
+        """Where candidates may be searched."""
+        name = self.space or study.scale(scale).tuning.space
+        return read_spaces(study_folder().root, name)
+
+    def candidates(self, study: Study, scale: str) -> list[Candidate]:
+        """Who is compared."""
+        return candidates(study, scale, self.spaces(study, scale))
+
+    def runs_of(
+        self,
+        study: Study,
+        scale: str,
+        chosen: Sequence[tuple[Candidate, Plain]],
+        lost: Sequence[str] = (),
+        tuning: Plain | None = None,
+    ) -> FinalRuns:
+        """Candidates with their settings, on the same seeds for everyone."""
+        seeds = study.scale(scale).seeds
+        by_name = {c.name: c.runs(study, scale, given, seeds) for c, given in chosen}
+        about: dict[str, Any] = {
+            "shows": "curves",
+            "axes": (),
+            "ruleset": self.name,
+            "contestants": {n: [r.spec.id for r in own] for n, own in by_name.items()},
+            "tuning": tuning or {},
+        }
+        runs = [run for own in by_name.values() for run in own]
+        return FinalRuns(runs, list(lost), about)
 
 
 class PaperRuleset(Ruleset):
@@ -81,9 +112,8 @@ class DefaultRuleset(Ruleset):
         self, study: Study, scale: str, tried: Mapping[str, RunRecord]
     ) -> FinalRuns:
         del tried
-        who = candidates(study, scale, _spaces(study.scale(scale).tuning.space))
-        chosen = [(candidate, candidate.default_settings()) for candidate in who]
-        return _finals(study, scale, self.name, chosen)
+        who = self.candidates(study, scale)
+        return self.runs_of(study, scale, [(c, c.default_settings()) for c in who])
 
 
 @dataclass(frozen=True)
@@ -99,38 +129,45 @@ class TunedRuleset(Ruleset):
             checks.whole("trials", self.n_trials)
 
     def trials(self, study: Study, scale: str) -> list[PlannedRun]:
-        """Sobol points, the same for every candidate, on the seeds of tuning."""
-        return [run for trial in self.search(study, scale) for run in trial.runs]
+        return [run for _, runs in self.search(study, scale) for run in runs]
 
     def n_finals(self, study: Study, scale: str) -> int:
-        """One for each candidate and seed."""
-        who = candidates(study, scale, self._spaces(study, scale))
-        return len(who) * len(study.scale(scale).seeds)
+        return len(self.candidates(study, scale)) * len(study.scale(scale).seeds)
 
-    def search(self, study: Study, scale: str) -> "list[Trial]":
-        """The trials: all candidates at the first point, then at the second, …"""
+    def search(
+        self, study: Study, scale: str
+    ) -> list[tuple[TrialRuns, list[PlannedRun]]]:
+        """Sobol points, the same for every candidate, on the seeds of tuning.
+
+        All candidates at the first point, then at the second, …
+        """
         tuning = study.scale(scale).tuning
-        who = candidates(study, scale, self._spaces(study, scale))
-        found: list[Trial] = []
+        found: list[tuple[TrialRuns, list[PlannedRun]]] = []
         for number, point in enumerate(sobol(self.n_trials or tuning.trials)):
-            for candidate in who:
+            for candidate in self.candidates(study, scale):
                 settings = candidate.space.point(point)
                 runs = candidate.runs(study, scale, settings, tuning.seeds)
-                found.append(Trial(candidate, number, settings, runs))
+                trial: TrialRuns = {
+                    "contestant": candidate.name,
+                    "number": number,
+                    "settings": settings,
+                    "runs": [run.spec.id for run in runs],
+                }
+                found.append((trial, runs))
         return found
 
     def finals(
         self, study: Study, scale: str, tried: Mapping[str, RunRecord]
     ) -> FinalRuns:
         """The winners by validation, on the scale's own seeds, which are fresh."""
-        trials = [trial.plain() for trial in self.search(study, scale)]
-        spaces = self._spaces(study, scale)
+        trials = [trial for trial, _ in self.search(study, scale)]
+        spaces = self.spaces(study, scale)
         metric = _validation_metric(list(tried.values()))
         results = trial_results(trials, tried, metric)
         winners: dict[str, int | None] = {}
         chosen: list[tuple[Candidate, Plain]] = []
         lost: list[str] = []
-        for candidate in candidates(study, scale, spaces):
+        for candidate in self.candidates(study, scale):
             own = [r for r in results if r.contestant == candidate.name]
             best = winner(own, metric)
             winners[candidate.name] = None if best is None else best.number
@@ -152,29 +189,7 @@ class TunedRuleset(Ruleset):
             "winners": winners,
             "trials": trials,
         }
-        return _finals(study, scale, self.name, chosen, lost, tuning)
-
-    def _spaces(self, study: Study, scale: str) -> Spaces:
-        return _spaces(self.space or study.scale(scale).tuning.space)
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One point of a candidate's space; number: from 0 on."""
-
-    candidate: Candidate
-    number: int
-    settings: Plain
-    runs: list[PlannedRun]
-
-    def plain(self) -> Plain:
-        """As a record keeps it."""
-        return {
-            "contestant": self.candidate.name,
-            "number": self.number,
-            "settings": self.settings,
-            "runs": [run.spec.id for run in self.runs],
-        }
+        return self.runs_of(study, scale, chosen, lost, tuning)
 
 
 def ruleset_of(
@@ -188,32 +203,6 @@ def ruleset_of(
         if value is not None:
             raise UserError(f"{option} must come with the ruleset tuned, got {name}")
     return PaperRuleset() if name == "paper" else DefaultRuleset()
-
-
-def _spaces(name: str) -> Spaces:
-    return read_spaces(study_folder().root, name)
-
-
-def _finals(
-    study: Study,
-    scale: str,
-    ruleset: RulesetName,
-    chosen: Sequence[tuple[Candidate, Plain]],
-    lost: Sequence[str] = (),
-    tuning: Plain | None = None,
-) -> FinalRuns:
-    """Candidates with their settings, on the same seeds for everyone."""
-    seeds = study.scale(scale).seeds
-    by_name = {c.name: c.runs(study, scale, given, seeds) for c, given in chosen}
-    about: dict[str, Any] = {
-        "shows": "curves",
-        "axes": (),
-        "ruleset": ruleset,
-        "contestants": {n: [r.spec.id for r in runs] for n, runs in by_name.items()},
-        "tuning": tuning or {},
-    }
-    runs = [run for own in by_name.values() for run in own]
-    return FinalRuns(runs, list(lost), about)
 
 
 def _validation_metric(runs: Sequence[RunRecord]) -> str:

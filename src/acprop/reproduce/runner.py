@@ -7,6 +7,7 @@ imports torch or hashes a dataset twice.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from acprop.bench import run_lists
@@ -56,23 +57,29 @@ def run(
         bar: advanced by what `cost` says of these studies.
     """
     Store(runs).check()
-    running = _Running(studies, ruleset, engine, scale, runs, bar)
-    tried = running.stage([ruleset.trials(study, scale) for study in studies])
-    finals = [
-        ruleset.finals(study, scale, stage.records)
-        for study, stage in zip(studies, tried, strict=True)
+    driver = _Driver(ruleset, engine, scale, runs, bar)
+    tried = [_Stage(study, ruleset.trials(study, scale)) for study in studies]
+    driver.carry_out(tried)
+    finals = [ruleset.finals(stage.study, scale, stage.records) for stage in tried]
+    ended = [
+        _Stage(trials.study, final.runs, before=trials.planned)
+        for trials, final in zip(tried, finals, strict=True)
     ]
-    ended = running.stage([final.runs for final in finals])
-    results: list[StudyOutcome] = []
-    for study, trials, final, stage in zip(studies, tried, finals, ended, strict=True):
-        missing = [*trials.without_data, *stage.missing, *final.lost]
-        record = replace(
-            study.record(scale, list(stage.records), missing), **final.about
-        )
+    driver.carry_out(ended)
+    outcomes: list[StudyOutcome] = []
+    for trials, final, stage in zip(tried, finals, ended, strict=True):
+        lost = [e for r, e in stage.errors.items() if r not in stage.records]
+        missing = [*trials.without_data, *stage.without_data, *lost, *final.lost]
+        record = stage.study.record(scale, list(stage.records), missing)
         records = {**stage.records, **trials.records}
-        complaints = [*trials.needed_data, *stage.complaints, *final.lost]
-        results.append(StudyOutcome(record, list(records.values()), complaints))
-    return results
+        complaints = [*trials.needed_data, *stage.errors.values()]
+        complaints += [*stage.needed_data, *final.lost]
+        outcomes.append(
+            StudyOutcome(
+                replace(record, **final.about), list(records.values()), complaints
+            )
+        )
+    return outcomes
 
 
 def cost(studies: Iterable[Study], ruleset: Ruleset, scale: str) -> float:
@@ -140,56 +147,62 @@ def _seconds(study: Study, scale: str) -> float:
     return study.scale(scale).seconds or 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Stage:
-    """What became of some runs of a study.
+    """Some runs of a study, and what became of them.
 
-    records       of all that ended, also by an error, by id
+    before        what the study requested in the stage before
+    able          those that can be run, by id
+    records       of all that ended, also by an error
+    errors        a line for each that should have a result and has none
     without_data  a line for each dataset that is not there
-    needed_data   those of them without which the study is not whole
-    complaints    a line for each that should have a result and has none
-    missing       those of these lines whose runs have no record
     """
 
-    records: dict[str, RunRecord]
-    without_data: list[str]
-    needed_data: list[str]
-    complaints: list[str]
-    missing: list[str]
+    study: Study
+    planned: Sequence[PlannedRun]
+    before: Sequence[PlannedRun] = ()
+    able: dict[str, PlannedRun] = field(default_factory=dict[str, PlannedRun])
+    records: dict[str, RunRecord] = field(default_factory=dict[str, RunRecord])
+    errors: dict[str, str] = field(default_factory=dict[str, str])
+    without_data: list[str] = field(default_factory=list[str])
+
+    @property
+    def unable(self) -> list[PlannedRun]:
+        return [plan for plan in self.planned if plan.spec.id not in self.able]
+
+    @property
+    def needed_data(self) -> list[str]:
+        """Datasets without which the study is not whole."""
+        is_whole = all(plan.optional for plan in self.unable)
+        return [] if is_whole else self.without_data
 
 
-@dataclass(slots=True)
-class _Running:
-    studies: Sequence[Study]
-    ruleset: Ruleset
-    engine: Engine
-    scale: str
-    runs: Path
-    bar: Bar
-    datasets: "_Datasets" = field(default_factory=lambda: _Datasets())
-    requested: dict[str, list[RunSpec]] = field(
-        default_factory=dict[str, list[RunSpec]]
-    )
+class _Driver:
+    """Carries out stages of studies; each dataset is fetched once."""
 
-    def stage(self, planned: Sequence[Sequence[PlannedRun]]) -> list[_Stage]:
-        """Run these of each study, all of them at once."""
-        able: list[list[PlannedRun]] = []
-        left: dict[str, set[str]] = {}  # of each study, the runs that have not ended
-        owners: dict[str, list[Study]] = {}  # of each run
-        for study, wanted in zip(self.studies, planned, strict=True):
-            self._request(study, wanted)
-            able.append([p for p in wanted if self._is_able(p.spec)])
-            ids = left[study.name] = {p.spec.id for p in able[-1]}
-            n_left_out = len(wanted) - len(ids)
-            self.bar.advance(n_left_out * _seconds(study, self.scale))
-            for run_id in ids:
-                owners.setdefault(run_id, []).append(study)
+    def __init__(
+        self, ruleset: Ruleset, engine: Engine, scale: str, runs: Path, bar: Bar
+    ) -> None:
+        self.ruleset, self.engine, self.scale = ruleset, engine, scale
+        self.runs, self.bar = runs, bar
+        self.why_missing = cache(_why_missing)
 
-        def progress(run_id: str, share: float) -> None:
-            for study in owners[run_id]:
+    def carry_out(self, stages: Sequence[_Stage]) -> None:
+        """Run a stage of each study, all of them at once."""
+        for stage in stages:
+            self._request(stage)
+        left = {stage.study.name: set(stage.able) for stage in stages}
+        owners = {
+            run: [stage.study for stage in stages if run in stage.able]
+            for stage in stages
+            for run in stage.able
+        }
+
+        def progress(run: str, share: float) -> None:
+            for study in owners[run]:
                 self.bar.show(study.name)
                 seconds = _seconds(study, self.scale)
-                self.bar.share(f"{study.name} {run_id}", share, seconds)
+                self.bar.share(f"{study.name} {run}", share, seconds)
 
         def ended(outcome: Outcome) -> None:
             for study in owners[outcome.spec.id]:
@@ -200,25 +213,33 @@ class _Running:
         outcomes: list[Outcome] = []
         if owners:  # else there is nothing to run in this stage
             outcomes = execute(
-                [p.spec for some in able for p in some],
+                [plan.spec for stage in stages for plan in stage.able.values()],
                 self.runs,
                 engine=self.engine,
-                studies={run_id: those[0].name for run_id, those in owners.items()},
+                studies={run: those[0].name for run, those in owners.items()},
                 on_progress=progress,
                 on_end=ended,
             )
-        return [
-            self._result(study, some, wanted, outcomes)
-            for study, some, wanted in zip(self.studies, able, planned, strict=True)
-        ]
+        for stage in stages:
+            self._collect(stage, outcomes)
 
-    def _request(self, study: Study, planned: Sequence[PlannedRun]) -> None:
-        self.bar.show(study.name)
-        specs = self.requested.setdefault(study.name, [])
-        specs += [p.spec for p in planned]
-        if planned:
-            wanted = list_runs(study, self.scale, self.ruleset, specs)
+    def _request(self, stage: _Stage) -> None:
+        """Note which runs the study wants, and find out which can be run."""
+        self.bar.show(stage.study.name)
+        if stage.planned:
+            specs = [plan.spec for plan in (*stage.before, *stage.planned)]
+            wanted = list_runs(stage.study, self.scale, self.ruleset, specs)
             run_lists.write(self.runs, wanted)
+        for plan in stage.planned:
+            if self._is_able(plan.spec):
+                stage.able.setdefault(plan.spec.id, plan)
+        n_left_out = len(stage.planned) - len(stage.able)
+        self.bar.advance(n_left_out * _seconds(stage.study, self.scale))
+        datasets = Counter(dataset_of(plan.spec) for plan in stage.unable)
+        stage.without_data = [
+            f"{n} runs on {name}: {self.why_missing(name)}"
+            for name, n in datasets.items()
+        ]
 
     def _is_able(self, spec: RunSpec) -> bool:
         """Is it done, or are its data there?"""
@@ -226,75 +247,35 @@ class _Running:
             is_done = Store(self.runs).finished(spec)
         except DamagedError:  # which its outcome will say
             is_done = True
-        return is_done or self.datasets.has(dataset_of(spec))
+        return is_done or not self.why_missing(dataset_of(spec))
 
-    def _result(
-        self,
-        study: Study,
-        able: Sequence[PlannedRun],
-        planned: Sequence[PlannedRun],
-        outcomes: Iterable[Outcome],
-    ) -> _Stage:
-        ours: dict[str, PlannedRun] = {}
-        for plan in able:
-            ours.setdefault(plan.spec.id, plan)
-        records: dict[str, RunRecord] = {}
-        complaints = {
-            o.spec.id: f"{o.spec.optimizer} {o.spec.settings} seed {o.spec.seed}: "
-            f"{o.message or o.status.message}"
-            for o in outcomes
-            if o.spec.id in ours and not o.status.is_result
-        }
-        for run_id, plan in ours.items():
+    def _collect(self, stage: _Stage, outcomes: Iterable[Outcome]) -> None:
+        for outcome in outcomes:
+            spec, status = outcome.spec, outcome.status
+            if spec.id in stage.able and not status.is_result:
+                stage.errors[spec.id] = (
+                    f"{spec.optimizer} {spec.settings} seed {spec.seed}: "
+                    f"{outcome.message or status.message}"
+                )
+        for run, plan in stage.able.items():
             folder = Store(self.runs).folder(plan.spec)
             try:
-                if folder.status() in (None, RunStatus.INTERRUPTED):
-                    continue
-                records[run_id] = folder.record(
-                    study=study.name,
-                    scale=self.scale,
-                    study_settings=plan.study_settings,
-                    ruleset=self.ruleset.name,
-                )
+                if folder.status() not in (None, RunStatus.INTERRUPTED):
+                    stage.records[run] = folder.record(
+                        study=stage.study.name,
+                        scale=self.scale,
+                        study_settings=plan.study_settings,
+                        ruleset=self.ruleset.name,
+                    )
             except DamagedError as error:
-                complaints[run_id] = str(error)
-        unable = [p for p in planned if p.spec.id not in ours]
-        without = self.datasets.missing_for([p.spec for p in unable])
-        is_needed = not all(p.optional for p in unable)
-        needed = without if is_needed else []
-        return _Stage(
-            records,
-            without,
-            needed,
-            complaints=[*complaints.values(), *needed],
-            missing=[*without, *(c for r, c in complaints.items() if r not in records)],
-        )
+                stage.errors[run] = str(error)
 
 
-@dataclass(slots=True)
-class _Datasets:
-    """Which datasets are there; each is fetched once."""
-
-    _present: set[str] = field(default_factory=set[str])
-    _errors: dict[str, str] = field(default_factory=dict[str, str])
-
-    def has(self, name: str | None) -> bool:
-        """Fetch it if needed; a run that needs no dataset has None."""
-        if name is None:
-            return True
-        if name not in self._present and name not in self._errors:
-            try:
-                fetch(name, progress=False)
-                self._present.add(name)
-            except (DataError, ValueError, OSError) as error:
-                self._errors[name] = str(error)
-        return name in self._present
-
-    def missing_for(self, specs: Iterable[RunSpec]) -> list[str]:
-        """A line for each dataset that these runs need."""
-        needed = Counter(dataset_of(spec) for spec in specs)
-        return [
-            f"{n} runs on {name}: {self._errors[name]}"
-            for name, n in needed.items()
-            if name is not None
-        ]
+def _why_missing(dataset: str | None) -> str:
+    """Fetch it if needed; why that fails. A run that needs no dataset has None."""
+    if dataset is not None:
+        try:
+            fetch(dataset, progress=False)
+        except (DataError, ValueError, OSError) as error:
+            return str(error)
+    return ""

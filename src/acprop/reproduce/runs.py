@@ -68,7 +68,7 @@ def run_one(
         job = Job(spec, runs, study, time_limit=limit, threads=threads, device=device)
         with (
             ranks.joined(device),
-            Bar("first step", quiet=quiet or not is_first) as bar,
+            Bar("first step", 1.0, quiet=quiet or not is_first) as bar,
             _events(tensorboard if is_first else None) as events,
         ):
             status = train(
@@ -109,7 +109,8 @@ class _Display:
     def step(self, step: int, total: int, loss: float) -> None:
         epoch = -(-step // (total // self.epochs))
         words = f"epoch {epoch}/{self.epochs}, loss {loss:.4f}{self.validation}"
-        self.bar.set(words, step, total)
+        self.bar.show(words)
+        self.bar.share("steps", step / total)
 
     def epoch(self, entry: Plain) -> None:
         name = primary_metric(entry, "val")

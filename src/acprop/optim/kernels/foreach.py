@@ -7,6 +7,7 @@ The same arithmetic as the loop kernel, in torch's list operations.
 # pyright: reportPrivateUsage=false, reportPrivateImportUsage=false
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,11 +15,11 @@ from torch import Tensor
 from acprop.optim.params import (
     HALF,
     ParamWithState,
-    full_tensor,
-    peak,
+    moments_of,
     read_grad,
     read_param,
     real,
+    reduced,
     write_param,
 )
 from acprop.optim.step_options import (
@@ -27,19 +28,26 @@ from acprop.optim.step_options import (
     StepOptions,
     clamp,
     scalars,
-    step_number,
     where,
 )
 
 Tensors = list[Tensor]
 
 
+class Columns(NamedTuple):
+    """The moments of all tensors, in the letters of the reference; [] if none has."""
+
+    m: Tensors
+    s: Tensors
+    top: Tensors
+    M: Tensors
+
+
 def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
     """Move every parameter by one step."""
-    for item in items:
-        item.step.add_(1)
     kinds: dict[tuple[torch.device, torch.dtype], list[ParamWithState]] = {}
     for item in items:
+        item.step.add_(1)
         if item.param.numel() > 0:
             kinds.setdefault((item.param.device, item.param.dtype), []).append(item)
     for same in kinds.values():
@@ -60,18 +68,18 @@ def _update(items: list[ParamWithState], h: StepOptions) -> None:
             torch._foreach_mul_(xs, 1 - h.lr * h.weight_decay)
         else:
             gs = torch._foreach_add(gs, xs, alpha=h.weight_decay)
-    gs = list(gs)
-    window = [*_past(items), gs]
-    cs = [
-        scalars(h, step_number(item.step, item.exp_avg_sq, h), item.exp_avg_sq.dtype)
-        for item in items
-    ]
+    # One list for each step, oldest first.
+    pasts = [item.past.clone().unbind() for item in items if item.past is not None]
+    window = [list(step) for step in (*zip(*pasts, strict=True), gs)]
+    columns = zip(*map(moments_of, items), strict=True)
+    state = Columns(*([t for t in column if t is not None] for column in columns))
+    cs = [scalars(h, item.step, item.exp_avg_sq) for item in items]
     if h.rule.delay == 0:
-        _observe(items, gs, None, h, [h.eps] * len(items))
-        _descend(items, xs, window, h, cs)
+        _observe(state, window[0], None, h, cs)
+        _descend(state, xs, window, h, cs)
     else:
-        expected = _descend(items, xs, window, h, cs)
-        _observe(items, window[0], expected, h, [c.eps_added for c in cs])
+        expected = _descend(state, xs, window, h, cs)
+        _observe(state, window[0], expected, h, cs)
         for i, item in enumerate(items):
             if item.past is not None:
                 item.past.copy_(torch.stack([gs[i] for gs in window[1:]]))
@@ -80,49 +88,37 @@ def _update(items: list[ParamWithState], h: StepOptions) -> None:
             write_param(item, x)
 
 
-def _past(items: list[ParamWithState]) -> list[Tensors]:
-    """The window but for g_t: one list of tensors per past step, oldest first."""
-    pasts = [item.past.clone().unbind() for item in items if item.past is not None]
-    return [list(gs) for gs in zip(*pasts, strict=True)]
-
-
 def _observe(
-    items: list[ParamWithState],
+    state: Columns,
     gs: Tensors,
     expected: Tensors | None,
     h: StepOptions,
-    eps_added: list[Scalar],
+    cs: list[Scalars],
 ) -> None:
     """Let every m and s learn of one gradient."""
-    ms = _present([item.exp_avg for item in items])
-    ss = [item.exp_avg_sq for item in items]
     on_m = h.rule.center == "m"
     rs: Sequence[Tensor] = gs
     if on_m and h.convention.residual == "previous":
-        rs = torch._foreach_sub(gs, ms)
-    if ms:
-        torch._foreach_mul_(ms, h.beta_m)
-        torch._foreach_add_(ms, gs, alpha=1 - h.beta_m)
+        rs = torch._foreach_sub(gs, state.m)
+    if state.m:
+        torch._foreach_mul_(state.m, h.beta_m)
+        torch._foreach_add_(state.m, gs, alpha=1 - h.beta_m)
     if on_m and h.convention.residual == "current":
-        rs = torch._foreach_sub(gs, ms)
+        rs = torch._foreach_sub(gs, state.m)
     if expected is not None:
         rs = torch._foreach_sub(gs, expected)
-    torch._foreach_mul_(ss, h.beta2)
+    torch._foreach_mul_(state.s, h.beta2)
     if h.rule.reduction is None:
-        torch._foreach_addcmul_(ss, rs, rs, value=h.gain)
+        torch._foreach_addcmul_(state.s, rs, rs, value=h.gain)
     else:
-        for s, r in zip(ss, rs, strict=True):
-            r2 = r * r
-            s.add_(
-                h.gain
-                * (peak(r2) if h.rule.reduction == "max" else full_tensor(r2.mean()))
-            )
+        for s, r in zip(state.s, rs, strict=True):
+            s.add_(h.gain * reduced(r * r, h.rule.reduction))
     if h.convention.eps_placement == "accumulated":
-        _add(ss, eps_added)
+        _add(state.s, [c.eps_added for c in cs])
 
 
 def _descend(
-    items: list[ParamWithState],
+    state: Columns,
     xs: Tensors,
     window: list[Tensors],
     h: StepOptions,
@@ -132,31 +128,30 @@ def _descend(
 
     Return the gradients that the averages implied, if s is centered on these.
     """
-    ss = [item.exp_avg_sq for item in items]
-    tops = _present([item.max_exp_avg_sq for item in items])
-    if tops and h.convention.amsgrad == "raw":
-        torch._foreach_maximum_(tops, ss)
-        ss = tops
+    ss = state.s
+    if state.top and h.convention.amsgrad == "raw":
+        torch._foreach_maximum_(state.top, ss)
+        ss = state.top
     roots = _multiply(ss, [c.scale for c in cs])
     floors = [c.floor for c in cs]
     if not _all_equal(floors, 0):
         _add(roots, floors)
-    if tops and h.convention.amsgrad == "corrected":
-        torch._foreach_maximum_(roots, tops)
-        for top, radicand, c in zip(tops, roots, cs, strict=True):
+    if state.top and h.convention.amsgrad == "corrected":
+        torch._foreach_maximum_(roots, state.top)
+        for top, radicand, c in zip(state.top, roots, cs, strict=True):
             top.copy_(where(c.unseen, top, radicand))
     torch._foreach_sqrt_(roots)
-    if h.convention.eps_placement != "inside":
-        torch._foreach_add_(roots, h.eps_outside(roots[0].dtype))
-    numerators = _numerators(items, window, h, [c.numerator_scale for c in cs])
+    if cs[0].eps != 0:
+        torch._foreach_add_(roots, cs[0].eps)
+    numerators = _numerators(state.m, window, h, [c.numerator_scale for c in cs])
     us = list(torch._foreach_div(numerators, roots))
     if h.convention.first_step == "sgd":
         for c, n, u in zip(cs, numerators, us, strict=True):
             u.copy_(where(c.unseen, n, u))
     us = _clip(us, [c.bound for c in cs])
     torch._foreach_add_(us, numerators, alpha=0)  # Note [Infinite gradients], loop.py
-    expected = _expected(items, roots, h)
-    ds = _averaged(items, us, h)
+    expected = _expected(state.M, roots, h) if h.rule.center == "average" else None
+    ds = _averaged(state.M, us, h) if state.M else us
     if isinstance(h.lr, Tensor):
         torch._foreach_sub_(xs, torch._foreach_mul(ds, h.lr))
     else:
@@ -167,13 +162,8 @@ def _descend(
     return expected
 
 
-def _expected(
-    items: list[ParamWithState], roots: Tensors, h: StepOptions
-) -> Tensors | None:
-    """The gradients that the averages so far imply, if s is centered on these."""
-    if h.rule.center != "average":
-        return None
-    Ms = _present([item.momentum_buffer for item in items])
+def _expected(Ms: Tensors, roots: Tensors, h: StepOptions) -> Tensors:
+    """The gradients that the averages so far imply."""
     expected = list(torch._foreach_clamp_max(Ms, 1.0))
     torch._foreach_clamp_min_(expected, -1.0)
     if h.rule.reduction is None:
@@ -184,11 +174,8 @@ def _expected(
     return expected
 
 
-def _averaged(items: list[ParamWithState], us: Tensors, h: StepOptions) -> Tensors:
-    """The directions: every u itself, or its average; it may be written over u."""
-    Ms = _present([item.momentum_buffer for item in items])
-    if not Ms:
-        return us
+def _averaged(Ms: Tensors, us: Tensors, h: StepOptions) -> Tensors:
+    """Average every u; the direction may be written over u."""
     torch._foreach_mul_(us, 1 - h.beta1)
     torch._foreach_mul_(Ms, h.beta1)
     torch._foreach_add_(Ms, us)
@@ -199,32 +186,22 @@ def _averaged(items: list[ParamWithState], us: Tensors, h: StepOptions) -> Tenso
 
 
 def _numerators(
-    items: list[ParamWithState],
-    window: list[Tensors],
-    h: StepOptions,
-    means: list[Scalar],
+    ms: Tensors, window: list[Tensors], h: StepOptions, means: list[Scalar]
 ) -> Tensors:
     """m_t, or the mean over the window, of every tensor."""
     if h.rule.average == "before":
-        sums: Sequence[Tensor] = _present([item.exp_avg for item in items])
+        sums: Sequence[Tensor] = ms
         # With a delay m does not know the window yet.
         ahead = [*(window if h.rule.delay else []), *window[-1:] * h.rule.nesterov]
         for gs in ahead:
             sums = torch._foreach_mul(sums, h.beta1)
             torch._foreach_add_(sums, gs, alpha=1 - h.beta1)
-    elif h.rule.delay == 0:
-        sums = window[-1]
     else:
         sums = window[0]
         for gs in window[1:]:
             sums = torch._foreach_mul(sums, h.beta1)
             torch._foreach_add_(sums, gs)
     return list(sums) if _all_equal(means, 1) else _multiply(sums, means)
-
-
-def _present(tensors: Sequence[Tensor | None]) -> Tensors:
-    """All of them, or none: the tensors of a group keep the same state."""
-    return [tensor for tensor in tensors if tensor is not None]
 
 
 def _clip(us: Tensors, bounds: list[Scalar | None]) -> Tensors:

@@ -5,26 +5,24 @@ compiled, differentiated, and run in float32 for a half-precision parameter.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from acprop.optim.params import (
     ParamWithState,
-    full_tensor,
-    peak,
+    StepMoments,
+    moments_of,
     read_grad,
     read_param,
+    reduced,
     write_param,
 )
 from acprop.optim.step_options import (
-    Scalar,
     Scalars,
     StepOptions,
     clamp,
     scalars,
-    step_number,
     where,
 )
 
@@ -34,40 +32,27 @@ def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
     for item in items:
         item.step.add_(1)
         if item.param.numel() > 0:
-            advance(item, h)
+            _advance(item, h)
 
 
-class Moments(NamedTuple):
-    """What a tensor remembers of its gradients, in the letters of the reference."""
-
-    m: Tensor | None
-    s: Tensor
-    top: Tensor | None
-    M: Tensor | None
-
-
-def advance(item: ParamWithState, h: StepOptions) -> None:
-    """Move one parameter; its step counter has been advanced."""
-    t = step_number(item.step, item.exp_avg_sq, h)
-    x, g, memory = read(item, h)
+def _advance(item: ParamWithState, h: StepOptions) -> None:
+    # A function, so that its temporaries are freed before the next tensor.
+    x, g, moments = read(item, h)
     past = [] if item.past is None else list(item.past.clone().unbind())
     window = [*past, g]
-    x, memory = move(x, memory, window, h, scalars(h, t, item.exp_avg_sq.dtype))
-    write(item, x, memory)
+    x, moments = move(x, moments, window, h, scalars(h, item.step, item.exp_avg_sq))
+    write(item, x, moments)
     if item.past is not None:
         item.past.copy_(torch.stack(window[1:]))
 
 
-def read(item: ParamWithState, h: StepOptions) -> tuple[Tensor, Tensor, Moments]:
-    """x after weight decay, the gradient as the method sees it, and the memory."""
-    x, g = read_param(item), read_grad(item)
-    memory = Moments(
-        item.exp_avg, item.exp_avg_sq, item.max_exp_avg_sq, item.momentum_buffer
-    )
+def read(item: ParamWithState, h: StepOptions) -> tuple[Tensor, Tensor, StepMoments]:
+    """x after weight decay, the gradient as the method sees it, and the moments."""
+    x, g, moments = read_param(item), read_grad(item), moments_of(item)
     if h.differentiable:
         # Autograd remembers what it saw; `write` must not change that afterwards.
         x = x.clone()
-        memory = Moments(*(None if v is None else v.clone() for v in memory))  # type: ignore[arg-type]
+        moments = StepMoments(*(None if v is None else v.clone() for v in moments))  # type: ignore[arg-type]
     if h.maximize:
         g = -g
     if isinstance(h.weight_decay, Tensor) or h.weight_decay != 0:
@@ -75,75 +60,71 @@ def read(item: ParamWithState, h: StepOptions) -> tuple[Tensor, Tensor, Moments]
             x = x * (1 - h.lr * h.weight_decay)
         else:
             g = g + h.weight_decay * x
-    return x, g, memory
+    return x, g, moments
 
 
-def write(item: ParamWithState, x: Tensor, memory: Moments) -> None:
+def write(item: ParamWithState, x: Tensor, moments: StepMoments) -> None:
     """The way back of `read`."""
     write_param(item, x)
-    if item.exp_avg is not None and memory.m is not None:
-        item.exp_avg.copy_(memory.m)
-    item.exp_avg_sq.copy_(memory.s)
-    if item.max_exp_avg_sq is not None and memory.top is not None:
-        item.max_exp_avg_sq.copy_(memory.top)
-    if item.momentum_buffer is not None and memory.M is not None:
-        item.momentum_buffer.copy_(memory.M)
+    for old, new in zip(moments_of(item), moments, strict=True):
+        if old is not None and new is not None:
+            old.copy_(new)
 
 
 def move(
-    x: Tensor, memory: Moments, window: list[Tensor], h: StepOptions, c: Scalars
-) -> tuple[Tensor, Moments]:
+    x: Tensor, moments: StepMoments, window: list[Tensor], h: StepOptions, c: Scalars
+) -> tuple[Tensor, StepMoments]:
     """Take the step, and let m and s learn of the oldest gradient of the window.
 
     Asynchronous means: divide by s before s knows this gradient. The order of the two
     calls is the difference between ACProp and its synchronous twins.
     """
     if h.rule.delay == 0:
-        memory = _observe(memory, window[0], None, h, h.eps)
-        x, memory, _ = _descend(x, memory, window, h, c)
-        return x, memory
-    x, moved, denominator = _descend(x, memory, window, h, c)
+        moments = _observe(moments, window[0], None, h, c)
+        x, moments, _ = _descend(x, moments, window, h, c)
+        return x, moments
+    x, moved, denominator = _descend(x, moments, window, h, c)
     expected = None
-    if h.rule.center == "average" and memory.M is not None:
+    if h.rule.center == "average" and moments.M is not None:
         # Within ±1: an average of large steps must not make s feed on itself.
-        expected = denominator * memory.M.clamp(-1, 1)
-    return x, _observe(moved, window[0], expected, h, c.eps_added)
+        expected = denominator * moments.M.clamp(-1, 1)
+    return x, _observe(moved, window[0], expected, h, c)
 
 
 def _observe(
-    memory: Moments,
+    moments: StepMoments,
     g: Tensor,
     expected: Tensor | None,
     h: StepOptions,
-    eps_added: Scalar,
-) -> Moments:
+    c: Scalars,
+) -> StepMoments:
     """Let m and s learn of one gradient; `expected` is what the average implied."""
-    m, r = memory.m, g
-    if memory.m is not None:
-        m = h.beta_m * memory.m + (1 - h.beta_m) * g
+    m, r = moments.m, g
+    if moments.m is not None:
+        m = h.beta_m * moments.m + (1 - h.beta_m) * g
     if h.rule.center == "m":
-        mean = m if h.convention.residual == "current" else memory.m
+        mean = m if h.convention.residual == "current" else moments.m
         assert mean is not None  # `Rule.keeps_m`
         r = g - mean
     if expected is not None:
         r = g - expected
     r2 = r * r
     if h.rule.reduction is not None:
-        r2 = peak(r2) if h.rule.reduction == "max" else full_tensor(r2.mean())
-    s = h.beta2 * memory.s + h.gain * r2
+        r2 = reduced(r2, h.rule.reduction)
+    s = h.beta2 * moments.s + h.gain * r2
     if h.convention.eps_placement == "accumulated":
-        s = s + eps_added
-    return memory._replace(m=m, s=s)
+        s = s + c.eps_added
+    return moments._replace(m=m, s=s)
 
 
 def _descend(
-    x: Tensor, memory: Moments, window: list[Tensor], h: StepOptions, c: Scalars
-) -> tuple[Tensor, Moments, Tensor]:
+    x: Tensor, moments: StepMoments, window: list[Tensor], h: StepOptions, c: Scalars
+) -> tuple[Tensor, StepMoments, Tensor]:
     """Divide by the root of what s has seen so far, and move x.
 
     The denominator is returned too.
     """
-    s, top = memory.s, memory.top
+    s, top = moments.s, moments.top
     if top is not None and h.convention.amsgrad == "raw":
         s = top = torch.maximum(top, s)
     radicand = c.scale * s + c.floor
@@ -151,22 +132,22 @@ def _descend(
         radicand = torch.maximum(top, radicand)
         # Where nothing was seen yet the radicand is no measurement to remember.
         top = where(c.unseen, top, radicand)
-    denominator = _root(radicand, h) + h.eps_outside(s.dtype)
-    numerator = _numerator(memory.m, window, h) * c.numerator_scale
+    denominator = _root(radicand, h) + c.eps
+    numerator = _numerator(moments.m, window, h) * c.numerator_scale
     u = numerator / denominator
     if h.convention.first_step == "sgd":
         u = where(c.unseen, numerator, u)
     u = clamp(u, c.bound) + 0 * numerator  # Note [Infinite gradients]
     d = u
-    if memory.M is not None:
-        d = h.beta1 * memory.M + (1 - h.beta1) * u
-        memory = memory._replace(M=d)
+    if moments.M is not None:
+        d = h.beta1 * moments.M + (1 - h.beta1) * u
+        moments = moments._replace(M=d)
         if h.rule.nesterov:
             d = h.beta1 * d + (1 - h.beta1) * u
     x = x - h.lr * d
     if h.constraint is not None:
         x = h.constraint.project(x)
-    return x, memory._replace(top=top), denominator
+    return x, moments._replace(top=top), denominator
 
 
 # Note [Infinite gradients]
@@ -194,8 +175,6 @@ def _numerator(m: Tensor | None, window: list[Tensor], h: StepOptions) -> Tensor
         if h.rule.nesterov:
             m = h.beta1 * m + (1 - h.beta1) * window[-1]
         return m
-    if h.rule.delay == 0:
-        return window[-1]
     total = window[0]
     for g in window[1:]:
         total = h.beta1 * total + g

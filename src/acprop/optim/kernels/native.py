@@ -15,20 +15,13 @@ import torch
 from torch import Tensor
 
 from acprop import native
-from acprop.optim._torch_internals import thread_pool
-from acprop.optim.params import (
-    ParamWithState,
-    is_dense_alike,
-    is_plain,
-    running,
-    wide_dtype,
-)
+from acprop.optim._torch_internals import has_no_storage, thread_pool
+from acprop.optim.params import ParamWithState, moments_of, wide_dtype
 from acprop.optim.step_options import StepOptions
-from acprop.rule import AVERAGES, CENTERS
 
 State = Mapping[Tensor, dict[str, Any]]
 _DTYPE = attrgetter("dtype")
-_CODES = {getattr(torch, name): code for name, code in native.DTYPES.items()}
+_DTYPES = [getattr(torch, str(name)) for name in native.WORDS["dtype"]]
 
 
 def obstacle_in_options(h: StepOptions) -> str | None:
@@ -51,30 +44,54 @@ def obstacle_in_options(h: StepOptions) -> str | None:
 def obstacle(item: ParamWithState) -> str | None:
     """Why this tensor is left to the other kernels; None if it is not."""
     param, grad = item.param, item.grad
-    if param.device.type != "cpu" or not is_plain(item):
+    state = [t for t in item[2:] if isinstance(t, Tensor)]
+    # A subclass such as DTensor has its memory elsewhere; then torch's lazy forms.
+    if (
+        param.device.type != "cpu"
+        or type(param) not in (Tensor, torch.nn.Parameter)
+        or any(type(t) is not Tensor for t in (grad, *state))
+        or (param.is_neg() or grad.is_neg() or has_no_storage(grad))
+    ):
         kinds = f"{type(param).__name__} on {param.device}, {type(grad).__name__}"
         return f"it needs plain tensors on the CPU, got {kinds}"
-    if item.mean_scale is not None:
-        return "it needs state as numbers, got 8-bit codes"
     if item.seed is not None:
         return "it rounds to the nearest, got stochastic_rounding"
-    if param.dtype not in _CODES:
+    if param.dtype not in _DTYPES:
         return f"it needs real floating-point parameters, got {param.dtype}"
     if grad.dtype != param.dtype:
         return f"it needs plain gradients like the parameter, got {grad.dtype}"
-    if item.step.device.type != "cpu":
+    if any(t.device.type != "cpu" for t in state):
         return f"it needs the step counter on the CPU, got {item.step.device}"
-    if not is_dense_alike(item):
+    moments = [t for t in moments_of(item) if t is not None]
+    lost = [] if item.compensation is None else [item.compensation]
+    if not _is_dense(param) or any(
+        t.shape != param.shape or t.stride() != param.stride()
+        for t in (grad, *moments, *lost)
+    ):
         return "it needs dense tensors, with gradient and state laid out alike"
-    if not _has_its_types(item):
+    if (
+        any(t.dtype != wide_dtype(param) for t in moments)
+        or any(t.dtype != param.dtype for t in lost)
+        or item.step.dtype not in (torch.float32, torch.float64)
+    ):
         return "it needs state in the type of the arithmetic; was the model converted?"
     return None
 
 
-def reasons(items: Sequence[ParamWithState], h: StepOptions) -> list[str | None]:
-    """For each tensor why it is left to the other kernels, or None."""
+def _is_dense(tensor: Tensor) -> bool:
+    """Without gaps, so that it may be walked through in the order of memory."""
+    if tensor.is_contiguous():
+        return True
+    layout = {4: torch.channels_last, 5: torch.channels_last_3d}.get(tensor.ndim)
+    return layout is not None and tensor.is_contiguous(memory_format=layout)
+
+
+def split(
+    items: list[ParamWithState], h: StepOptions
+) -> tuple[list[ParamWithState], list[ParamWithState], str | None]:
+    """What it takes, what it leaves to other kernels, and why the first of these."""
     if (reason := obstacle_in_options(h)) is not None:
-        return [reason] * len(items)
+        return [], items, reason
     found = [obstacle(item) for item in items]
     fit = [i for i, reason in enumerate(found) if reason is None]
     # One after the other, tensors that share memory are well defined; C takes all
@@ -89,19 +106,9 @@ def reasons(items: Sequence[ParamWithState], h: StepOptions) -> list[str | None]
         stop = start + param.numel() * param.element_size()
         if stop > end:
             end, before = stop, i
-    return found
-
-
-def _has_its_types(item: ParamWithState) -> bool:
-    """Is everything in memory of the type that C will take it for?"""
-    wide = wide_dtype(item.param)
-    lost = item.compensation
-    state = [t for t in running(item) if t is not None]
-    return (
-        all(t.dtype == wide and t.device.type == "cpu" for t in state)
-        and (lost is None or lost.dtype == item.param.dtype)
-        and item.step.dtype in (torch.float32, torch.float64)
-    )
+    taken = [item for item, reason in zip(items, found, strict=True) if reason is None]
+    rest = [item for item, reason in zip(items, found, strict=True) if reason]
+    return taken, rest, next(filter(None, found), None)
 
 
 def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
@@ -121,16 +128,7 @@ def prepare(
 
 
 # The columns whose addresses C reads.
-_COLUMNS = (
-    "param",
-    "grad",
-    "step",
-    "exp_avg",
-    "exp_avg_sq",
-    "max_exp_avg_sq",
-    "momentum_buffer",
-    "compensation",
-)
+_COLUMNS = [field[0] for field in native.Table._fields_[2:]]
 
 
 class PreparedCall:
@@ -240,26 +238,20 @@ def _sizes(tensors: Iterable[Tensor]) -> list[int]:
 def _in_numbers(
     h: StepOptions, dtype: torch.dtype, step_is_double: bool
 ) -> native.NativeStepOptions:
-    c = h.convention
-    wide = torch.float64 if dtype == torch.float64 else torch.float32
-    return native.NativeStepOptions(
-        beta1=h.beta1,
-        beta2=h.beta2,
-        eps=max(h.eps_inside(wide), h.eps_outside(wide)),
-        weight_decay=h.weight_decay,
-        clip=h.clip if isinstance(h.clip, int | float) else 0.0,
-        dtype=_CODES[dtype],
-        step_is_double=step_is_double,
-        average=AVERAGES.index(h.rule.average),
-        center=CENTERS.index(h.rule.center),
-        nesterov=h.rule.nesterov,
-        delay=h.rule.delay,
-        residual_previous=c.residual == "previous",
-        eps_placement=native.EPS_PLACEMENTS[c.eps_placement],
-        bias_correction=c.bias_correction,
-        first_step=native.FIRST_STEPS[c.first_step],
-        amsgrad=native.AMSGRADS[c.amsgrad if h.amsgrad else None],
-        clip_kind=0 if h.clip is None else 2 if h.clip == "t**0.25" else 1,
-        decoupled=h.decoupled_weight_decay,
-        maximize=h.maximize,
-    )
+    is_number = isinstance(h.clip, int | float)
+    own = {
+        "lr": 0.0,  # of each call
+        "eps": h.safe_eps(torch.promote_types(dtype, torch.float32)),
+        "clip": h.clip if is_number else 0.0,
+        "clip_kind": "number" if is_number else h.clip,
+        "amsgrad": h.convention.amsgrad if h.amsgrad else None,
+        "dtype": str(dtype).removeprefix("torch."),
+        "step_is_double": step_is_double,
+    }
+    numbers = native.NativeStepOptions()
+    for name in (field[0] for field in numbers._fields_):
+        places = (place for place in (h, h.rule, h.convention) if hasattr(place, name))
+        value = own[name] if name in own else getattr(next(places), name)
+        words = native.WORDS.get(name)
+        setattr(numbers, name, value if words is None else words.index(value))
+    return numbers

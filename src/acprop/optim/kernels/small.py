@@ -10,18 +10,11 @@ from typing import Any
 import torch
 
 from acprop.optim import dither
-from acprop.optim.codes import (
-    BLOCK,
-    Codes,
-    decode_mean,
-    decode_surprise,
-    encode_mean,
-    encode_surprise,
-    rows,
-)
+from acprop.optim.codes import BLOCK, MEAN, SURPRISE, Codes, rows
 from acprop.optim.kernels import loop
 from acprop.optim.params import ParamWithState, elements_of
-from acprop.optim.step_options import StepOptions, scalars, step_number
+from acprop.optim.state import mean_of
+from acprop.optim.step_options import StepOptions, scalars
 
 # 256 KiB of float32, of which a step holds about a dozen.
 _ELEMENTS = 2**16
@@ -37,29 +30,26 @@ def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
 
 def _advance(item: ParamWithState, h: StepOptions) -> None:
     assert item.mean_scale is not None
-    assert item.exp_avg_sq_scale is not None
     assert item.stream is not None
-    dtype = item.mean_scale.dtype
-    c = scalars(h, step_number(item.step, item.mean_scale, h), dtype)
-    mean = "exp_avg" if h.rule.keeps_m else "momentum_buffer"
+    c = scalars(h, item.step, item.mean_scale)
     key = dither.key(item.step, item.stream)
+    coders = {mean_of(h.rule): MEAN, "exp_avg_sq": SURPRISE}
     for part in _parts(item):
-        m = Codes(getattr(part, mean), part.mean_scale)  # type: ignore[arg-type]
-        s = Codes(part.exp_avg_sq, part.exp_avg_sq_scale)  # type: ignore[arg-type]
-        wide = part._replace(**{mean: decode_mean(m), "exp_avg_sq": decode_surprise(s)})
-        x, g, memory = loop.read(wide, h)
-        x, memory = loop.move(x, memory, [g], h, c)
-        loop.write(wide, x, memory)
-        new = memory.m if h.rule.keeps_m else memory.M
-        assert new is not None
-        drawn = dither.bits(new, key, part.offset)
-        _store(m, encode_mean(new, drawn))
-        _store(s, encode_surprise(memory.s, drawn))
-
-
-def _store(old: Codes, new: Codes) -> None:
-    old.code.copy_(new.code)
-    old.scale.copy_(new.scale)
+        scales: Any = part.mean_scale, part.exp_avg_sq_scale
+        kept = {
+            name: Codes(getattr(part, name), scale)
+            for name, scale in zip(coders, scales, strict=True)
+        }
+        numbers = {name: coders[name].decode(codes) for name, codes in kept.items()}
+        wide = part._replace(**numbers)  # type: ignore[arg-type]
+        x, g, moments = loop.read(wide, h)
+        x, moments = loop.move(x, moments, [g], h, c)
+        loop.write(wide, x, moments)
+        drawn = dither.bits(wide.exp_avg_sq, key, part.offset)
+        for name, codes in kept.items():
+            new = coders[name].encode(numbers[name], drawn)
+            codes.code.copy_(new.code)
+            codes.scale.copy_(new.scale)
 
 
 def _parts(item: ParamWithState) -> Iterator[ParamWithState]:

@@ -1,16 +1,15 @@
-"""Run by `torchrun` with two ranks: small state and random rounding on shards.
+"""Small state and random rounding on shards, in two ranks.
 
-Each rank compares the sharded run with one on whole parameters that it makes itself,
-so a rank that exits with 0 has seen them agree.
+Each rank compares the sharded run with one on whole parameters that it makes itself.
 """
 
-import os
-import sys
+from pathlib import Path
 
 import pytest
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
+from rows import Collectives
 from torch import nn
 from torch.distributed.checkpoint.state_dict import (
     get_optimizer_state_dict,
@@ -19,7 +18,6 @@ from torch.distributed.checkpoint.state_dict import (
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import distribute_tensor
 from torch.distributed.tensor.placement_types import Shard
-from torch.utils._python_dispatch import TorchDispatchMode
 
 import acprop
 
@@ -50,16 +48,6 @@ def train(model: nn.Module, opt: acprop.ACProp, steps: range) -> None:
         assert seen.count == 0
 
 
-class Collectives(TorchDispatchMode):
-    """Counts what ranks have to wait for each other for."""
-
-    count = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        self.count += function.namespace in ("c10d", "_c10d_functional")
-        return function(*args, **(kwargs or {}))
-
-
 def check(sharded: nn.Module, opt: acprop.ACProp, plain: nn.Module, plain_opt) -> None:
     for a, b in zip(sharded.parameters(), plain.parameters(), strict=True):
         assert torch.equal(a.detach().full_tensor(), b.detach())
@@ -69,8 +57,8 @@ def check(sharded: nn.Module, opt: acprop.ACProp, plain: nn.Module, plain_opt) -
             assert torch.equal(whole, value), name
 
 
-def main(folder: str) -> None:
-    dist.init_process_group("gloo")
+def compare(folder: Path) -> None:
+    """Raise where shards and whole parameters disagree."""
     cases = [
         (torch.float32, SMALL),
         (torch.bfloat16, RANDOM),
@@ -83,7 +71,7 @@ def main(folder: str) -> None:
         train(model, opt, range(4))
         check(model, opt, plain, plain_opt)
         # A checkpoint of the sharded optimizer continues in a fresh one.
-        path = f"{folder}/{i}"
+        path = f"{folder}/small-{i}"
         dcp.save({"opt": get_optimizer_state_dict(model, opt)}, checkpoint_id=path)
         fresh = acprop.ACProp(model.parameters(), lr=1.0, **options)
         fresh.zero_grad()  # torch makes no state to load into while there are any
@@ -94,11 +82,6 @@ def main(folder: str) -> None:
         train(plain, plain_opt, range(4, 6))
         check(model, fresh, plain, plain_opt)
     columns()
-    dist.barrier()
-    dist.destroy_process_group()
-    # Not a return: on a busy machine torch's threads may still run when the
-    # interpreter ends, and abort a process that has nothing more to say.
-    os._exit(0)
 
 
 def columns() -> None:
@@ -110,7 +93,3 @@ def columns() -> None:
     with pytest.raises(RuntimeError, match=r"^small_state must be False for a param"):
         opt.step()
     assert torch.equal(param.to_local(), torch.ones(4, 32))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

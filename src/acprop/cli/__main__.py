@@ -1,5 +1,0 @@
-"""`python -m acprop.cli`."""
-
-from acprop.cli import main
-
-main()
