@@ -18,9 +18,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from acprop.lab.guard.ablation import STEPS
 from acprop.metrics import metric_of
-from acprop.records import APART, KINDS, RunRecord, StudyRecord, Verdict, read
+from acprop.records import APART, KINDS, Curves, RunRecord, StudyRecord, Verdict, read
 from acprop.report.comparisons import Comparison, compare_all, compare_pairs
 from acprop.report.statistics import Arm, describe, over_seeds, unclean
 from acprop.report.studies import StudyRuns, gather, method_settings
@@ -201,24 +200,19 @@ def claims() -> str:
 
 def hazards() -> str:
     """Worst step/lr, and the share of the planes with the right drift."""
-    names = (
-        "zero first",
-        "silent start",
-        "silent later",
-        "β1 = 0",
-        "constant",
-        "embedding",
-    )
+    found = read(ROOT / "results" / "guard" / "ablation.jsonl")
+    worst, right = (record for record in found if isinstance(record, Curves))
     rows = [
         [
-            row["variant"],
-            *(f"{row['worst_step'][name]:.3g}" for name in names),
-            " / ".join(f"{row['right_drift']['dense'][t][-1]:.2f}" for t in STEPS),
-            f"{row['right_drift']['sparse']['limit'][-1]:.2f}",
+            steps.label,
+            *(f"{y:.3g}" for y in steps.y),
+            " / ".join(f"{y:.2f}" for y in shares.y[:3]),
+            f"{shares.y[3]:.2f}",
         ]
-        for row in plain("guard/ablation")["rows"]
+        for steps, shares in zip(worst.lines, right.lines, strict=True)
     ]
-    return table(["", *names, "dense, 10⁴ / 10⁶ / limit", "sparse, limit"], rows)
+    head = ["", *worst.about["hazards"], "dense, 10⁴ / 10⁶ / limit", "sparse, limit"]
+    return table(head, rows)
 
 
 def codes() -> str:

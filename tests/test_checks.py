@@ -15,7 +15,7 @@ GOOD = [
     (checks.not_negative, 0),
     (checks.decay, 0.0),
     (checks.between, 0.5),
-    (checks.whole, 1),
+    (checks.integer, 1),
     (checks.flag, False),
 ]
 BAD = [
@@ -28,9 +28,9 @@ BAD = [
     (checks.decay, 1, ValueError, r"x must be in \[0, 1\), got 1"),
     (checks.decay, math.nan, ValueError, r"x must be in \[0, 1\), got nan"),
     (checks.between, 0, ValueError, "x must be between 0 and 1, got 0"),
-    (checks.whole, 0, ValueError, "x must be 1 or more, got 0"),
-    (checks.whole, 1.0, TypeError, "x must be a whole number, got 1.0"),
-    (checks.whole, True, TypeError, "x must be a whole number, got True"),
+    (checks.integer, 0, ValueError, "x must be 1 or more, got 0"),
+    (checks.integer, 1.0, TypeError, "x must be a whole number, got 1.0"),
+    (checks.integer, True, TypeError, "x must be a whole number, got True"),
     (checks.flag, 1, TypeError, "x must be True or False, got 1"),
 ]
 
@@ -47,9 +47,9 @@ def test_a_bad_value_is_named(check, value, error, message):
 
 
 def test_the_least_whole_number_can_be_chosen():
-    assert checks.whole("x", 0, least=0) == 0
+    assert checks.integer("x", 0, least=0) == 0
     with pytest.raises(ValueError, match="x must be 3 or more, got 2"):
-        checks.whole("x", 2, least=3)
+        checks.integer("x", 2, least=3)
 
 
 def test_a_value_must_be_among_those_that_there_are():

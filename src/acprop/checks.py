@@ -86,7 +86,7 @@ def _such(name: str, value: Any, is_such: Callable[[float], bool], words: str) -
     return float(value)
 
 
-def whole(name: str, value: Any, *, least: int = 1) -> int:
+def integer(name: str, value: Any, *, least: int = 1) -> int:
     """A whole number, `least` or more."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise UserTypeError(f"{name} must be a whole number, got {value!r}")

@@ -49,7 +49,7 @@ class Rule:
     def __post_init__(self) -> None:
         checks.one_of("average", self.average, AVERAGES)
         checks.one_of("center", self.center, CENTERS)
-        checks.whole("delay", self.delay, least=0)
+        checks.integer("delay", self.delay, least=0)
         checks.flag("nesterov", self.nesterov)
         checks.one_of("reduction", self.reduction, (None, "max", "mean"))
         if self.nesterov and self.average is None:

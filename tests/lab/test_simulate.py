@@ -115,10 +115,7 @@ def test_the_engines_agree_on_every_number_of_a_sweep(family, changes):
 def test_no_root_that_the_native_engine_spares_would_have_changed_a_bit(
     family, convention
 ):
-    """It takes none once a period repeats; written a thousand times, none is seen to.
-
-    20,000 steps: more than it plans ahead.
-    """
+    """It takes none once a period repeats; written often, none is seen to."""
     sweep = short(65, convention=convention, steps=20_000)
     problems = FAMILIES[family]
     tiled = [replace(p, cycle=np.tile(p.cycle, 1500)) for p in problems]
@@ -126,6 +123,16 @@ def test_no_root_that_the_native_engine_spares_would_have_changed_a_bit(
         distances(tiled, sweep, engine="native"),
         distances(problems, sweep, engine="native"),
     )
+
+
+@needs_native
+def test_what_stands_still_within_a_long_period_does_not_repeat_it():
+    """v is 1 for thousands of steps, then sees P: it was taken for settled once."""
+    sweep = short(methods=(RMSPROP,), beta2=(0.1, 0.5), alpha0=(0.01,), steps=5200)
+    fast, slow = (
+        distances([dense(5000)], sweep, engine=engine) for engine in ("native", "numpy")
+    )
+    np.testing.assert_allclose(fast, slow, rtol=0, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -381,9 +381,9 @@ static void check_sweep(int64_t seed) {
                             .eta = below(2) ? 0.5 : 0.3, .clip = INFINITY};
     job.period = 1 + below(5);
     job.n_beta2 = widths[below(8)];
-    job.n_rules = below(4) ? 1 + below(4) : ACPROP_MAX_RULES;
+    job.n_rules = 1 + below(4);
     job.n_alphas = below(4) ? 1 + below(4) : ACPROP_MAX_ALPHAS;
-    /* now and then enough to settle, and once more than a span */
+    /* now and then enough to settle */
     job.steps = below(4) ? 1 + below(20) : 1 + below(3000);
     if (seed == 0) job.steps = 20000;
     job.tail = 1 + below((int)job.steps);
@@ -422,8 +422,8 @@ static void check_sweep(int64_t seed) {
     bad.tail = job.steps + 1;
     if (acprop_sweep(&bad, got) != -1) fail("tail beyond the steps", seed);
     bad = job;
-    bad.n_rules = ACPROP_MAX_RULES + 1;
-    if (acprop_sweep(&bad, got) != -1) fail("too many rules", seed);
+    bad.n_alphas = ACPROP_MAX_ALPHAS + 1;
+    if (acprop_sweep(&bad, got) != -1) fail("too many learning rates", seed);
     rules[0].delay = 2;
     if (acprop_sweep(&job, got) != -1) fail("delay 2", seed);
     free(cycle);

@@ -31,7 +31,7 @@ def threads(n: int) -> Generator[None]:
     """So many threads of torch's, and afterwards as many as before."""
     import torch
 
-    checks.whole("threads", n)
+    checks.integer("threads", n)
     before = torch.get_num_threads()
     torch.set_num_threads(n)
     try:

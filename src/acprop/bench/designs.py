@@ -17,7 +17,7 @@ _SEED = 2021  # of the scrambling, part of the version
 
 def sobol(n: int) -> list[dict[str, float]]:
     """The first n points; more of them begin with the same ones."""
-    checks.whole("trials", n)
+    checks.integer("trials", n)
     made = qmc.Sobol(len(COORDINATES), scramble=True, rng=_SEED)  # pyright: ignore
     points = made.random_base2(math.ceil(math.log2(n)))[:n]  # pyright: ignore
     return [

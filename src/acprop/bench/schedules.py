@@ -31,8 +31,8 @@ def schedule(
     4000 steps. cosine: floor, 0, the factor at the very end; warmup, 0, the share of
     the steps in which the factor rises to 1.
     """
-    checks.whole("epochs", epochs)
-    checks.whole("steps_per_epoch", steps_per_epoch)
+    checks.integer("epochs", epochs)
+    checks.integer("steps_per_epoch", steps_per_epoch)
     checks.one_of("kind", kind, KINDS)
     make, allowed = _KINDS[kind]
     for name in settings:
@@ -73,7 +73,7 @@ def _step(
 
 
 def _inverse_sqrt(epochs: int, steps_per_epoch: int, warmup: int = 4000) -> Factor:  # noqa: ARG001
-    checks.whole("warmup", warmup)
+    checks.integer("warmup", warmup)
     return lambda step: min((step + 1) / warmup, math.sqrt(warmup / (step + 1)))
 
 

@@ -30,8 +30,8 @@ class RunSpec:
     id: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        checks.whole("epochs", self.epochs)
-        checks.whole("seed", self.seed, least=0)
+        checks.integer("epochs", self.epochs)
+        checks.integer("seed", self.seed, least=0)
         hashed = hashlib.sha256(self.canonical().encode())
         object.__setattr__(self, "id", hashed.hexdigest()[:16])
 

@@ -123,7 +123,7 @@ def engine(
                 f"{name} must come with --executor {whose}, got {executor}"
             )
     if jobs is not None:
-        checks.whole("jobs", jobs)
+        checks.integer("jobs", jobs)
     if executor == "local":
         from acprop.bench.engines import LocalEngine
 

@@ -20,13 +20,12 @@ import numpy as np
 
 from acprop import checks
 from acprop.checks import UserError
-from acprop.lab.arrays import Floats
 from acprop.lab.curves import curves, horizons
-from acprop.lab.descent import SECTION_4, WalkSettings, walk
+from acprop.lab.descent import Walk, WalkSettings, walk
 from acprop.lab.methods import Method, method
 from acprop.lab.nonconvex import NonConvex, problem
 from acprop.records import Curves
-from acprop.rule import Convention, Rule
+from acprop.rule import Rule
 
 Theorem = Literal["4.1", "momentum"]
 
@@ -171,38 +170,6 @@ def squares_with_ceiling(c: Constants, h: WalkSettings, age: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """average: of 1/T·Σ‖∇f(x_t)‖² over the seeds; error: its standard error, 0 for one.
-
-    C_l, C_u: the smallest and the largest element of any A_t that occurred.
-    """
-
-    average: float
-    error: float
-    C_l: float
-    C_u: float
-
-    @property
-    def above(self) -> float:
-        """The average plus three standard errors."""
-        return self.average + 3 * self.error
-
-
-def measure(
-    p: NonConvex,
-    optimizer: Method,
-    h: WalkSettings,
-    convention: Convention = SECTION_4,
-) -> Measured:
-    """Run the method, and measure what the theorem bounds."""
-    run = walk(p, optimizer, h, convention)
-    last: Floats = run.averages[-1]
-    spread = float(np.std(last, ddof=1)) if h.seeds > 1 else 0.0
-    error = spread / math.sqrt(h.seeds)
-    return Measured(float(np.mean(last)), error, run.A_min, run.A_max)
-
-
-@dataclass(frozen=True, slots=True)
 class BoundReport:
     """One theorem, one problem, one setting: what it promises and what happened.
 
@@ -217,7 +184,7 @@ class BoundReport:
     constants: Constants
     printed: float
     corrected: float
-    measured: Measured
+    measured: Walk
     alpha0_is_allowed: bool
 
     @property
@@ -232,10 +199,20 @@ class BoundReport:
 
     def plain(self) -> dict[str, Any]:
         """The report as plain values, verdicts included."""
+        names = "problem theorem optimizer printed corrected alpha0_is_allowed"
+        seen = self.measured
         return {
-            **asdict(self),
+            **{name: getattr(self, name) for name in names.split()},
             "printed_holds": self.printed_holds,
             "corrected_holds": self.corrected_holds,
+            "settings": asdict(self.settings),
+            "constants": asdict(self.constants),
+            "measured": {
+                "average": seen.average,
+                "error": seen.error,
+                "C_l": seen.A_min,
+                "C_u": seen.A_max,
+            },
         }
 
 
@@ -276,7 +253,7 @@ def bound(
         h,
         c,
         *sides(theorem, c, h),
-        measure(p, chosen, h),
+        walk(p, chosen, h),
         h.alpha0 <= c.alpha0_limit,
     )
 

@@ -7,6 +7,7 @@ by which g_t would be seen at a point that depends on it.) ε stands outside the
 in Section 4, and s_0 = 0, so A_1 = 1/ε for the asynchronous members.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,7 +53,7 @@ class WalkSettings:
         for name in ("beta1", "beta2"):
             checks.decay(name, getattr(self, name))
         for name in ("steps", "seeds"):
-            checks.whole(name, getattr(self, name))
+            checks.integer(name, getattr(self, name))
         if not 0 <= self.eta <= 1:
             raise UserError(f"eta must be in [0, 1], got {self.eta}")
 
@@ -68,6 +69,24 @@ class Walk:
     A_min: float
     A_max: float
     n_clipped: int = 0
+
+    @property
+    def average(self) -> float:
+        """1/T·Σ‖∇f(x_t)‖², averaged over the seeds."""
+        last: Floats = self.averages[-1]
+        return float(np.mean(last))
+
+    @property
+    def error(self) -> float:
+        """The standard error of the average; 0 for one seed."""
+        last: Floats = self.averages[-1]
+        spread = float(np.std(last, ddof=1)) if len(last) > 1 else 0.0
+        return spread / math.sqrt(len(last))
+
+    @property
+    def above(self) -> float:
+        """The average plus three standard errors."""
+        return self.average + 3 * self.error
 
     @property
     def averages(self) -> Floats:

@@ -40,15 +40,15 @@ def drift(
     """
     case = _Case(problem, method, convention, beta1, beta2, eps)
     log_bound = _log_bound(method, convention, t)
-    found = _settled(case, log_bound)
-    if found is not None:
-        return found.drift
-    sign, log_size = _log_steps(case)
+    if case.has_no_closed_form:
+        return case.settle(log_bound).drift
+    sign, log_size = case.log_steps()
     log_size = np.minimum(log_size, log_bound)
     # relative to the largest step of the period, which has no scale
     d = sign * np.exp(log_size - np.max(log_size, axis=0))
-    if method.rule == "adopt" or _averages_after(method):
-        d = _averaged(d, beta1, nesterov=_looks_ahead(method))
+    rule = method.rule
+    if rule == "adopt" or (isinstance(rule, Rule) and rule.keeps_average):
+        d = _averaged(d, beta1, nesterov=isinstance(rule, Rule) and rule.nesterov)
     return np.sum(d, axis=0) / np.sum(np.abs(d), axis=0)
 
 
@@ -63,11 +63,9 @@ def log_largest_step(
 ) -> Array:
     """log R, R the largest |u_t| of a period in the limit, before any clip."""
     case = _Case(problem, method, convention, beta1, beta2, eps)
-    found = _settled(case, math.inf)
-    if found is not None:
-        return found.log_largest
-    _, log_size = _log_steps(case)
-    return np.max(log_size, axis=0)
+    if case.has_no_closed_form:
+        return case.settle(math.inf).log_largest
+    return np.max(case.log_steps()[1], axis=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,11 +83,6 @@ class _Case:
     eps_given: float | None
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """That of β1 and β2 together."""
-        return np.broadcast_shapes(np.shape(self.beta1), np.shape(self.beta2))
-
-    @property
     def eps(self) -> float:
         if self.eps_given is not None:
             return self.eps_given
@@ -97,76 +90,73 @@ class _Case:
         return 0.0 if own is None else own
 
     @property
-    def numerator(self) -> Array:
-        """n_t by phase."""
-        return self.by_phase(_numerator(self.problem, self.method, self.beta1))
+    def has_no_closed_form(self) -> bool:
+        """Does s depend on M?"""
+        rule = self.method.rule
+        is_on_average = isinstance(rule, Rule) and rule.center == "average"
+        return is_on_average and not self.method.amsgrad
+
+    def settle(self, log_bound: float) -> Settled:
+        rule = self.method.rule
+        return settle(
+            self.problem,
+            self.convention,
+            beta1=self.beta1,
+            beta2=self.beta2,
+            eps=self.eps,
+            nesterov=isinstance(rule, Rule) and rule.nesterov,
+            log_bound=log_bound,
+        )
+
+    def log_steps(self) -> tuple[Array, Array]:
+        """The sign and log |u_t| of each phase."""
+        numerator = self.by_phase(_numerator(self.problem, self.method, self.beta1))
+        with np.errstate(divide="ignore"):  # a gradient of 0 has no step
+            log_size = np.log(np.abs(numerator))
+        return np.sign(numerator), log_size - self._log_denominator()
 
     def by_phase(self, values: Array) -> Array:
         """Values by phase, in a shape that broadcasts against β1 and β2."""
-        missing = len(self.shape) - (np.ndim(values) - 1)
+        missing = np.ndim(self.beta1 + 0 * self.beta2) - (np.ndim(values) - 1)
         return values.reshape(len(values), *(1,) * missing, *np.shape(values)[1:])
 
-
-def _settled(case: _Case, log_bound: float) -> Settled | None:
-    """For a rule whose s depends on M; None for those that have closed forms."""
-    rule = case.method.rule
-    if not isinstance(rule, Rule) or rule.center != "average" or case.method.amsgrad:
-        return None
-    return settle(
-        case.problem,
-        case.convention,
-        beta1=case.beta1,
-        beta2=case.beta2,
-        eps=case.eps,
-        nesterov=rule.nesterov,
-        log_bound=log_bound,
-    )
-
-
-def _log_steps(case: _Case) -> tuple[Array, Array]:
-    """The sign and log |u_t| of each phase."""
-    numerator = case.numerator
-    with np.errstate(divide="ignore"):  # a gradient of 0 has no step
-        log_size = np.log(np.abs(numerator))
-    return np.sign(numerator), log_size - _log_denominator(case)
+    def _log_denominator(self) -> Array:
+        """log of what the numerator of each phase is divided by."""
+        rule, placement = self.method.rule, self.convention.eps_placement
+        if rule in ("sgd", "avagrad") or self.method.amsgrad:
+            return np.zeros_like(self.beta1 + 0 * self.beta2)
+        with np.errstate(divide="ignore"):  # log 0 = -∞: a floor of nothing
+            log_eps = np.log(np.float64(self.eps))
+        if isinstance(rule, Rule) and rule.center is not None:
+            seen = log_centered(self.problem, self.beta1, self.beta2)
+            if self.convention.residual == "previous":  # g - m_t = β1·(g - m_{t-1})
+                seen = seen - 2 * np.log(self.beta1)
+        else:
+            seen = self.by_phase(log_uncentered(self.problem, self.beta2))
+        if not isinstance(rule, Rule):  # ADOPT
+            return np.maximum(np.roll(seen, 1, 0) / 2, log_eps)
+        if placement == "accumulated":
+            seen = np.logaddexp(seen, log_eps - np.log1p(-self.beta2))
+        seen = np.roll(seen, rule.delay, axis=0)
+        if placement == "inside":
+            return np.logaddexp(seen, log_eps) / 2
+        return np.logaddexp(seen / 2, log_eps)
 
 
 def _numerator(problem: Problem, method: Method, beta1: Array) -> Array:
     """By phase, with the shape of β1."""
-    rule = method.rule
-    beta1 = np.asarray(beta1)
+    rule, beta1 = method.rule, np.asarray(beta1)
     g = problem.cycle.reshape(-1, *([1] * beta1.ndim)) + np.zeros_like(beta1)
-    if rule == "avagrad" or (isinstance(rule, Rule) and rule.average == "before"):
+    if rule == "avagrad":
+        return mean(problem, beta1)
+    if not isinstance(rule, Rule):
+        return g
+    if rule.average == "before":
         m = mean(problem, beta1)
-        return beta1 * m + (1 - beta1) * g if _looks_ahead(method) else m
-    window = range(max(rule.delay, 1) if isinstance(rule, Rule) else 1)
-    weights = [beta1**i for i in window]
-    past = [np.roll(g, i, axis=0) for i in window]  # newest first
-    total = sum(w * g for w, g in zip(weights, past, strict=True))
-    return total / sum(weights)
-
-
-def _log_denominator(case: _Case) -> Array:
-    """log of what the numerator of each phase is divided by."""
-    rule, convention = case.method.rule, case.convention
-    if rule in ("sgd", "avagrad") or case.method.amsgrad:
-        return np.zeros((case.problem.period, *case.shape))
-    with np.errstate(divide="ignore"):  # log 0 = -∞: a floor of nothing
-        log_eps = np.log(np.float64(case.eps))
-    if isinstance(rule, Rule) and rule.center is not None:
-        seen = log_centered(case.problem, case.beta1, case.beta2)
-        if convention.residual == "previous":  # g_t - m_t = β1·(g_t - m_{t-1})
-            seen = seen - 2 * np.log(case.beta1)
-    else:
-        seen = case.by_phase(log_uncentered(case.problem, case.beta2))
-    if not isinstance(rule, Rule):  # ADOPT
-        return np.maximum(np.roll(seen, 1, 0) / 2, log_eps)
-    if convention.eps_placement == "accumulated":
-        seen = np.logaddexp(seen, log_eps - np.log1p(-case.beta2))
-    seen = np.roll(seen, rule.delay, axis=0)
-    if convention.eps_placement == "inside":
-        return np.logaddexp(seen, log_eps) / 2
-    return np.logaddexp(seen / 2, log_eps)
+        return beta1 * m + (1 - beta1) * g if rule.nesterov else m
+    window = range(max(rule.delay, 1))
+    total = sum(beta1**i * np.roll(g, i, axis=0) for i in window)  # newest first
+    return total / sum(beta1**i for i in window)
 
 
 def _log_bound(method: Method, convention: Convention, t: float) -> float:
@@ -177,14 +167,6 @@ def _log_bound(method: Method, convention: Convention, t: float) -> float:
     if clip is None or method.amsgrad:
         return math.inf
     return math.log(t) / 4 if isinstance(clip, str) else math.log(clip)
-
-
-def _averages_after(method: Method) -> bool:
-    return isinstance(method.rule, Rule) and method.rule.keeps_average
-
-
-def _looks_ahead(method: Method) -> bool:
-    return isinstance(method.rule, Rule) and method.rule.nesterov
 
 
 def _averaged(u: Array, beta1: Array, *, nesterov: bool) -> Array:

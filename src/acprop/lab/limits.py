@@ -97,33 +97,27 @@ class _Impulses:
     """How m goes round: where the impulses are, and u before and after each."""
 
     def __init__(self, problem: Problem, beta1: Array) -> None:
-        self.P, self.c = problem.period, problem.rest
-        self.at = problem.impulses
-        self.n = len(self.at)
+        self.P, self.c, self.at = problem.period, problem.rest, problem.impulses
+        self.n, self.beta1 = len(self.at), beta1
         # how many phases from each impulse to the next, itself included
+        following = (*self.at[1:], self.at[0])
         self.gaps = [
-            (self.at[(i + 1) % self.n] - a) % self.P or self.P
-            for i, a in enumerate(self.at)
+            (b - a) % self.P or self.P for a, b in zip(self.at, following, strict=True)
         ]
-        self.beta1 = beta1
-        jumps = problem.cycle[list(self.at)] - self.c
+        jumps = dict(zip(self.at, problem.cycle[list(self.at)] - self.c, strict=True))
         weight = (1 - beta1) / -np.expm1(self.P * np.log(beta1))
         self.after = np.array(
             [
-                weight
-                * sum(
-                    jump * beta1 ** ((a - b) % self.P)
-                    for b, jump in zip(self.at, jumps, strict=True)
-                )
+                weight * sum(J * beta1 ** ((a - b) % self.P) for b, J in jumps.items())
                 for a in self.at
             ]
         )
-        before = [
-            self.after[i - 1] * beta1 ** (self.gaps[i - 1] - 1) for i in range(self.n)
-        ]
         # J_i - u_{a_i - 1}: what the impulse adds to what was expected
         self.surprise = np.array(
-            [jump - u for jump, u in zip(jumps, before, strict=True)]
+            [
+                J - self.after[i - 1] * beta1 ** (self.gaps[i - 1] - 1)
+                for i, J in enumerate(jumps.values())
+            ]
         )
 
     def phases(self, i: int, ndim: int) -> tuple[Array, Array]:

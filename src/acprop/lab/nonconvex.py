@@ -15,7 +15,7 @@ of its Hessian sum to at most 1 + 4·¼.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -53,17 +53,24 @@ class Noise:
 
     def variance(self, steepest: float, dimension: int) -> float:
         """σ²: the largest E‖δ‖², where ‖∇f‖ ≤ steepest."""
-        share = {"none": 0.0, "rademacher": 1.0, "uniform": 1 / 3, "skewed": 9.0}
         if self.kind == "dropout":
             return steepest**2
-        return share[self.kind] * self.scale**2 * dimension
+        return _MOMENTS[self.kind][0] * self.scale**2 * dimension
 
     def reach(self, steepest: float, dimension: int) -> float:
         """The largest ‖δ‖, where ‖∇f‖ ≤ steepest."""
-        share = {"none": 0.0, "rademacher": 1.0, "uniform": 1.0, "skewed": 9.0}
         if self.kind == "dropout":
             return steepest
-        return share[self.kind] * self.scale * math.sqrt(dimension)
+        return _MOMENTS[self.kind][1] * self.scale * math.sqrt(dimension)
+
+
+# The variance of an element over scale², and its largest value over scale.
+_MOMENTS = {
+    "none": (0.0, 0.0),
+    "rademacher": (1.0, 1.0),
+    "uniform": (1 / 3, 1.0),
+    "skewed": (9.0, 9.0),
+}
 
 
 def _signs(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
@@ -103,81 +110,67 @@ class NonConvex:
         return self.steepest + self.noise.reach(self.steepest, self.dimension)
 
 
-def cosine(noise: Noise = Noise(), *, name: str = "cosine") -> NonConvex:  # noqa: B008
-    """f = 1 - cos x from π/2, where the slope is largest."""
-    return NonConvex(
-        name,
-        f=lambda x: np.sum(1 - np.cos(x), axis=-1),
-        gradient=np.sin,
-        x0=(math.pi / 2,),
-        M_f=2.0,
-        L=1.0,
-        steepest=1.0,
-        noise=noise,
-    )
+def _depth(x: Floats) -> Floats:
+    return np.exp(-np.sum(x**2, axis=-1, keepdims=True) / 2)
 
 
-def ratio(noise: Noise) -> NonConvex:
-    """f = x²/(1 + x²) from 2, on the flat side of its inflection."""
-    return NonConvex(
-        "ratio",
-        f=lambda x: np.sum(x**2 / (1 + x**2), axis=-1),
-        gradient=lambda x: 2 * x / (1 + x**2) ** 2,
-        x0=(2.0,),
-        M_f=1.0,
-        L=2.0,
-        steepest=9 / (8 * math.sqrt(3)),
-        noise=noise,
-    )
+def _neighbours(x: Floats) -> Floats:
+    return np.sin(np.roll(x, 1, axis=-1)) + np.sin(np.roll(x, -1, axis=-1))
 
 
-def well(noise: Noise) -> NonConvex:
-    """f = 1 - exp(-‖x‖²/2) in the plane, from (1, -1)."""
-
-    def depth(x: Floats) -> Floats:
-        return np.exp(-np.sum(x**2, axis=-1, keepdims=True) / 2)
-
-    return NonConvex(
-        "well",
-        f=lambda x: 1 - depth(x)[..., 0],
-        gradient=lambda x: x * depth(x),
-        x0=(1.0, -1.0),
-        M_f=1.0,
-        L=1.0,
-        steepest=math.exp(-0.5),
-        noise=noise,
-    )
-
-
-def waves(noise: Noise) -> NonConvex:
-    """A ring of four coupled cosines."""
-    x0 = (2.0, -1.0, 1.0, 2.5)
-
-    def both(x: Floats) -> Floats:
-        return np.sin(np.roll(x, 1, axis=-1)) + np.sin(np.roll(x, -1, axis=-1))
-
-    return NonConvex(
-        "waves",
-        f=lambda x: np.sum(1 - np.cos(x) + np.sin(x) * both(x) / 8, axis=-1),
-        gradient=lambda x: np.sin(x) + np.cos(x) * both(x) / 4,
-        x0=x0,
-        M_f=2.0 * len(x0),
-        L=2.0,
-        steepest=1.5 * math.sqrt(len(x0)),
-        noise=noise,
-    )
-
+# From where the slope is largest.
+_COSINE = NonConvex(
+    "cosine",
+    f=lambda x: np.sum(1 - np.cos(x), axis=-1),
+    gradient=np.sin,
+    x0=(math.pi / 2,),
+    M_f=2.0,
+    L=1.0,
+    steepest=1.0,
+    noise=Noise(),
+)
+# From the flat side of its inflection.
+_RATIO = NonConvex(
+    "ratio",
+    f=lambda x: np.sum(x**2 / (1 + x**2), axis=-1),
+    gradient=lambda x: 2 * x / (1 + x**2) ** 2,
+    x0=(2.0,),
+    M_f=1.0,
+    L=2.0,
+    steepest=9 / (8 * math.sqrt(3)),
+    noise=Noise("uniform", 0.5),
+)
+_WELL = NonConvex(
+    "well",
+    f=lambda x: 1 - _depth(x)[..., 0],
+    gradient=lambda x: x * _depth(x),
+    x0=(1.0, -1.0),
+    M_f=1.0,
+    L=1.0,
+    steepest=math.exp(-0.5),
+    noise=Noise("rademacher", 0.25),
+)
+_WAVES = NonConvex(
+    "waves",
+    f=lambda x: np.sum(1 - np.cos(x) + np.sin(x) * _neighbours(x) / 8, axis=-1),
+    gradient=lambda x: np.sin(x) + np.cos(x) * _neighbours(x) / 4,
+    x0=(2.0, -1.0, 1.0, 2.5),
+    M_f=2.0 * 4,
+    L=2.0,
+    steepest=1.5 * math.sqrt(4),
+    noise=Noise("uniform", 1.0),
+)
 
 PROBLEMS = {
     p.name: p
     for p in (
-        cosine(),
-        cosine(Noise("rademacher", 0.5), name="cosine-noisy"),
-        cosine(Noise("skewed", 0.3), name="cosine-skewed"),
-        cosine(Noise("dropout"), name="cosine-dropout"),
-        ratio(Noise("uniform", 0.5)),
-        well(Noise("rademacher", 0.25)),
-        waves(Noise("uniform", 1.0)),
+        _COSINE,
+        replace(_COSINE, name="cosine-noisy", noise=Noise("rademacher", 0.5)),
+        replace(_COSINE, name="cosine-skewed", noise=Noise("skewed", 0.3)),
+        replace(_COSINE, name="cosine-dropout", noise=Noise("dropout")),
+        _RATIO,
+        _WELL,
+        _WAVES,
     )
 }
 

@@ -43,14 +43,6 @@ class Totals(NamedTuple):
     size: Array
     log_largest: Array
 
-    def replaced(self, where: Array, lanes: Array, other: "Totals") -> "Totals":
-        """The totals of others, which are of some lanes, where these are to be left."""
-        out = [np.array(values) for values in self]
-        chosen = where[lanes]
-        for mine, theirs in zip(out, other, strict=True):
-            mine[lanes[chosen]] = theirs[chosen]
-        return Totals(*out)
-
 
 class _State(NamedTuple):
     """log s, and M as its sign and log |M|."""

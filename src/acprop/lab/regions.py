@@ -41,10 +41,7 @@ def regions(
     problems = [periodic(problem, P, x0=x0) for P in periods]
     if not (problems and sweep.beta2 and sweep.alpha0 and sweep.methods):
         raise UserError("periods, beta2, alpha0 and optimizers must not be empty")
-    return [
-        _region(problems, replace(sweep, methods=(method,)), method, engine)
-        for method in sweep.methods
-    ]
+    return [_region(problems, sweep, method, engine) for method in sweep.methods]
 
 
 def surprises(region: Region) -> list[Cell]:
@@ -63,11 +60,13 @@ def share(region: Region) -> tuple[float, float]:
     return finite / n, sum(c.asymptotic == "converges" for c in region.cells) / n
 
 
-def drifts(problems: Sequence[Problem], sweep: Sweep, method: Method) -> Floats:
-    """The exact drift: [problem, beta2]."""
+def _region(
+    problems: Sequence[Problem], sweep: Sweep, method: Method, engine: Engine
+) -> Region:
+    far = distances(problems, replace(sweep, methods=(method,)), engine=engine)[0]
     beta2 = np.array(sweep.beta2)
 
-    def one(problem: Problem) -> Floats:
+    def toward(problem: Problem) -> Floats:
         return drift(
             problem,
             method,
@@ -79,33 +78,23 @@ def drifts(problems: Sequence[Problem], sweep: Sweep, method: Method) -> Floats:
 
     # numpy lets go of the interpreter's lock in its long loops
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return np.stack(list(pool.map(one, problems)))
-
-
-def _region(
-    problems: Sequence[Problem], sweep: Sweep, method: Method, engine: Engine
-) -> Region:
-    far = distances(problems, sweep, engine=engine)[0]
-    best: list[int] = np.argmin(far, axis=0).ravel().tolist()
-    nearest: list[float] = np.min(far, axis=0).ravel().tolist()
-    toward: list[float] = drifts(problems, sweep, method).ravel().tolist()
-    plane = product([problem.period for problem in problems], sweep.beta2)
-    cells = [
-        Cell(
-            period,
-            beta2,
-            "converged"
-            if distance < CONVERGED
-            else ("undecided" if d > 0 else "not converged"),
-            sweep.alpha0[k],
-            distance,
-            d,
-            "converges" if d > 0 else "diverges",
+        drifts = np.stack(list(pool.map(toward, problems)))
+    cells: list[Cell] = []
+    for (i, problem), (j, b) in product(enumerate(problems), enumerate(sweep.beta2)):
+        k, d = int(np.argmin(far[:, i, j])), float(drifts[i, j])
+        distance = float(far[k, i, j])
+        finite = "undecided" if d > 0 else "not converged"
+        cells.append(
+            Cell(
+                problem.period,
+                b,
+                "converged" if distance < CONVERGED else finite,
+                sweep.alpha0[k],
+                distance,
+                d,
+                "converges" if d > 0 else "diverges",
+            )
         )
-        for (period, beta2), k, distance, d in zip(
-            plane, best, nearest, toward, strict=True
-        )
-    ]
     return Region(
         problem=problems[0].name,
         optimizer=method.name,

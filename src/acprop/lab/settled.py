@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from acprop.lab.arrays import Array, Floats
-from acprop.lab.period_map import Numbers, Totals, flat_start, run, tangents
+from acprop.lab.period_map import Numbers, flat_start, run, tangents
 from acprop.lab.problems import Problem
 from acprop.rule import Convention
 
@@ -87,13 +87,11 @@ def settle(
         n = max(MEAN_PERIODS, MEAN_STEPS // problem.period)
         at, mean = run(problem, h.only(rest), warm[:, rest], periods=n)
         settled[rest] = arrives(rest, at, WARM + n)
-        totals = totals.replaced(~settled, rest, mean)
-    return _result(totals, settled, beta1.shape)
-
-
-def _result(totals: Totals, settled: Array, shape: tuple[int, ...]) -> Settled:
-    drift = (totals.signed / totals.size).reshape(shape)
-    return Settled(drift, totals.log_largest.reshape(shape), settled.reshape(shape))
+        astray = ~settled[rest]
+        for one_period, many in zip(totals, mean, strict=True):
+            one_period[rest[astray]] = many[astray]
+    values = totals.signed / totals.size, totals.log_largest, settled
+    return Settled(*(value.reshape(beta1.shape) for value in values))
 
 
 def _size(move: Floats) -> Floats:

@@ -56,7 +56,7 @@ class Sweep:
             checks.not_negative("eps", self.eps)
         for value in self.alpha0:
             checks.positive("alpha0", value)
-        checks.whole("steps", self.steps)
+        checks.integer("steps", self.steps)
         if not 1 <= self.tail <= self.steps:
             raise UserError(
                 f"tail must be between 1 and steps = {self.steps}, got {self.tail}"

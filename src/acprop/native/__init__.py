@@ -173,7 +173,4 @@ def sweep(
     if status == -2:
         raise MemoryError("the sweep needs more memory than there is")
     if status:
-        raise ValueError(
-            "rules and alpha0 must be at most 16 and 32 with a delay of 0 or 1, "
-            f"got {len(rules)} and {len(alpha0)}"
-        )
+        raise ValueError(f"alpha0 must be at most 32 numbers, got {len(alpha0)}")

@@ -4,94 +4,55 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Time is cut into chunks that hold whole periods. Where all of a block's second
-   moments end a chunk with the bits they began it with, and g and m did too, they will
-   repeat it for ever: its denominators are kept, and no root is taken any more. That is
-   not an approximation. It happens, too: rounding is monotone, so a settling moment is
-   a monotone sequence of floating-point numbers, which must end. */
-enum { SHORTEST_CHUNK = 128, LONGEST_CHUNK = 4096, SPAN = 16384 };
+#include "isa.h"
 
-/* What all lanes share in a span of steps, one entry for each. */
+/* Time is cut into chunks that hold whole periods. Where a block's second moment ends a
+   chunk with the bits it began it with, and g and m did too, it will repeat it for ever:
+   its denominators are kept, and no root is taken any more. That is not an approximation.
+   It happens, too: rounding is monotone, so a settling moment is a monotone sequence of
+   floating-point numbers, which must end. */
+enum { SHORTEST_CHUNK = 128, LONGEST_CHUNK = 4096 };
+
+/* What all β2 and learning rates of a rule share, one entry for each step. */
 typedef struct {
-    double *squares[2];    /* g², r²: what v and s average */
-    double *numerators[2]; /* g, m */
-    double *moves[2];      /* numerators · rate */
-    double *rate, *bound;  /* t^-η; of |u| */
-    char *m_repeats;       /* of each chunk: does m end it as it began? */
-    double m, power1;
-    int64_t chunk, n, first; /* steps in a chunk, in the span, and before it */
+    double *m, *square;       /* the mean of g; what the second moment averages */
+    double *numerator, *rate; /* g or m; t^-η */
+    double *move, *bound;     /* numerator · rate; of |u| */
+    int64_t chunk;            /* steps in it */
+    int m_matters;            /* does `square` depend on m? */
 } schedule;
 
-enum { N_TABLES = 8 };
+enum { N_TABLES = 6 };
 
-static void plan_chunks(schedule *w, const acprop_sweep_job *job) {
-    int64_t P = job->period;
-    w->chunk = P > LONGEST_CHUNK ? SHORTEST_CHUNK : (SHORTEST_CHUNK + P - 1) / P * P;
-}
-
-static void lay_tables(schedule *w, double *tables, int64_t n) {
-    double **columns[N_TABLES] = {&w->squares[0],    &w->squares[1], &w->numerators[0],
-                                  &w->numerators[1], &w->moves[0],   &w->moves[1],
-                                  &w->rate,          &w->bound};
-    for (int i = 0; i < N_TABLES; i++) *columns[i] = tables + i * n;
-}
-
-static schedule from_step(const schedule *w, int64_t i) {
-    schedule later = *w;
-    for (int q = 0; q < 2; q++) {
-        later.squares[q] += i;
-        later.numerators[q] += i;
-        later.moves[q] += i;
-    }
-    later.rate += i;
-    later.bound += i;
-    return later;
-}
-
-static void plan_moments(schedule *w, const acprop_sweep_job *job) {
-    double beta1 = job->beta1, gain = 1 - beta1, m = w->m, start = m;
-    int64_t phase = (w->first + 1) % job->period, left = w->chunk;
-    char *repeats = w->m_repeats;
-    for (int64_t i = 0; i < w->n; i++) {
+static void plan_moments(schedule *w, const acprop_sweep_job *job,
+                         const acprop_rule *rule) {
+    double beta1 = job->beta1, gain = 1 - beta1, m = 0, power = 1;
+    for (int64_t i = 0, phase = 1 % job->period; i < job->steps; i++) {
         double g = job->cycle[phase], old = m;
         if (++phase == job->period) phase = 0;
         m = beta1 * m + gain * g;
         double r = g - (job->residual_previous ? old : m);
-        w->squares[0][i] = g * g;
-        w->squares[1][i] = r * r;
-        w->numerators[0][i] = g;
-        w->numerators[1][i] = m;
-        if (--left == 0) {
-            *repeats++ = w->chunk % job->period == 0 && start == m;
-            start = m;
-            left = w->chunk;
-        }
-    }
-    w->m = m;
-    for (int64_t i = 0; job->bias_correction && i < w->n && w->power1 > 0; i++) {
-        w->power1 *= beta1;
-        w->numerators[1][i] /= 1 - w->power1;
+        power *= beta1;
+        double corrected = job->bias_correction && power > 0 ? m / (1 - power) : m;
+        w->m[i] = m;
+        w->square[i] = rule->centered ? r * r : g * g;
+        w->numerator[i] = rule->before ? corrected : g;
     }
 }
 
-static void plan_span(schedule *w, const acprop_sweep_job *job) {
-    int64_t most = SPAN > w->chunk ? SPAN / w->chunk * w->chunk : w->chunk;
-    w->n = job->steps - w->first < most ? job->steps - w->first : most;
-    plan_moments(w, job);
-    for (int64_t i = 0; i < w->n; i++) {
-        double t = (double)(w->first + i + 1);
+static void plan(schedule *w, const acprop_sweep_job *job, const acprop_rule *rule) {
+    plan_moments(w, job, rule);
+    for (int64_t i = 0; i < job->steps; i++) {
+        double t = (double)(i + 1);
         w->rate[i] = job->eta == 0.5 ? 1 / sqrt(t) : pow(t, -job->eta);
     }
-    for (int64_t i = 0; i < w->n; i++) {
-        double t = (double)(w->first + i + 1);
+    for (int64_t i = 0; i < job->steps; i++) {
+        double t = (double)(i + 1);
         w->bound[i] = job->clip_grows ? sqrt(sqrt(t)) : job->clip;
+        w->move[i] = w->numerator[i] * w->rate[i];
     }
-    for (int q = 0; q < 2; q++)
-        for (int64_t i = 0; i < w->n; i++)
-            w->moves[q][i] = w->numerators[q][i] * w->rate[i];
+    w->m_matters = rule->centered;
 }
-
-#include "isa.h"
 
 #define ISA base
 #define LANES 2
@@ -119,7 +80,8 @@ AVX512_BEGIN
 ISA_END
 #endif
 
-typedef int (*sweep_function)(const acprop_sweep_job *, schedule *, double *);
+typedef int (*sweep_function)(const acprop_sweep_job *, const acprop_rule *,
+                              const schedule *, double *);
 
 static sweep_function choose(void) {
 #ifdef HAVE_X86_LEVELS
@@ -131,23 +93,29 @@ static sweep_function choose(void) {
 }
 
 int acprop_sweep(const acprop_sweep_job *job, double *distance) {
-    if (job->n_rules > ACPROP_MAX_RULES || job->n_alphas > ACPROP_MAX_ALPHAS ||
-        job->period < 1 || job->tail < 1 || job->tail > job->steps)
+    if (job->n_alphas > ACPROP_MAX_ALPHAS || job->period < 1 || job->tail < 1 ||
+        job->tail > job->steps)
         return -1;
-    for (int64_t i = 0; i < job->n_rules; i++)
-        if (job->rules[i].delay != 0 && job->rules[i].delay != 1) return -1;
-    schedule w = {.m = 0, .power1 = 1};
-    plan_chunks(&w, job);
-    int64_t most = SPAN > w.chunk ? SPAN : w.chunk;
-    if (job->steps < most) most = job->steps;
-    double *tables = malloc((size_t)most * N_TABLES * sizeof *tables);
-    w.m_repeats = malloc((size_t)(most / w.chunk + 1));
-    int status = -2;
-    if (tables != NULL && w.m_repeats != NULL) {
-        lay_tables(&w, tables, most);
-        status = choose()(job, &w, distance);
+    int64_t P = job->period, n = job->steps;
+    double *tables = malloc((size_t)n * N_TABLES * sizeof *tables);
+    if (tables == NULL) return -2;
+    schedule w = {.m = tables,
+                  .square = tables + n,
+                  .numerator = tables + 2 * n,
+                  .rate = tables + 3 * n,
+                  .move = tables + 4 * n,
+                  .bound = tables + 5 * n};
+    w.chunk = P > LONGEST_CHUNK ? SHORTEST_CHUNK : (SHORTEST_CHUNK + P - 1) / P * P;
+    int status = 0;
+    for (int64_t r = 0; r < job->n_rules && status == 0; r++) {
+        const acprop_rule *rule = &job->rules[r];
+        if (rule->delay != 0 && rule->delay != 1) status = -1;
+        if (status == 0) {
+            plan(&w, job, rule);
+            status = choose()(job, rule, &w, distance);
+            distance += job->n_alphas * job->n_beta2;
+        }
     }
     free(tables);
-    free(w.m_repeats);
     return status;
 }

@@ -1,9 +1,9 @@
 /* Many hyper-parameters on one periodic problem at once: the engine of the laboratory.
 
    The gradient repeats with the period and does not depend on x, so g and m are the
-   same for all; the second moments differ by β2 only, and rules and learning rates
-   share them. What is left for each of them is one multiplication, one subtraction and
-   a projection. The readable form is lab/simulate.py. */
+   same for all; the second moment of a rule differs by β2 only, and learning rates share
+   it. What is left for each of them is one multiplication, one subtraction and a
+   projection. The readable form is lab/simulate.py. */
 
 #ifndef ACPROP_SWEEP_H
 #define ACPROP_SWEEP_H
@@ -12,7 +12,7 @@
 
 #include "step.h"
 
-enum { ACPROP_MAX_RULES = 16, ACPROP_MAX_ALPHAS = 32 };
+enum { ACPROP_MAX_ALPHAS = 32 };
 
 typedef struct {
     int32_t centered, delay; /* delay is 0 or 1 */

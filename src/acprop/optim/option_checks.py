@@ -80,7 +80,7 @@ def kernel(name: str, value: Any) -> bool | None:
 
 def seed(name: str, value: Any) -> int | None:
     """Of random bits, or None."""
-    if value is not None and checks.whole(name, value, least=0) >= 2**32:
+    if value is not None and checks.integer(name, value, least=0) >= 2**32:
         raise ValueError(
             f"{name} must be below 2**32, got {value}; take a smaller seed"
         )

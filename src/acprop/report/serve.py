@@ -22,7 +22,7 @@ class PageServer(ThreadingHTTPServer):
     """Serves one folder; port 0 takes any that is free. A context manager."""
 
     def __init__(self, folder: Path, port: int) -> None:
-        checks.whole("port", port, least=0)
+        checks.integer("port", port, least=0)
         if not (folder / PAGE).is_file():
             raise UserError(
                 f"folder must hold {PAGE}, got {folder}; acprop reproduce and "

@@ -126,7 +126,7 @@ class TunedRuleset(Ruleset):
 
     def __post_init__(self) -> None:
         if self.n_trials is not None:
-            checks.whole("trials", self.n_trials)
+            checks.integer("trials", self.n_trials)
 
     def trials(self, study: Study, scale: str) -> list[PlannedRun]:
         return [run for _, runs in self.search(study, scale) for run in runs]

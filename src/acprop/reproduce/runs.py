@@ -56,7 +56,7 @@ def run_one(
     limit = (
         math.inf if time_limit is None else checks.positive("time-limit", time_limit)
     )
-    checks.whole("threads", threads)
+    checks.integer("threads", threads)
     _check_device(device)
     found = study_folder().study(study)
     spec = found.spec(scale, optimizer, settings, seed, **task_settings)

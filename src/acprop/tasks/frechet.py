@@ -26,7 +26,7 @@ class FeatureGaussian:
 
 def fit(features: Tensor) -> FeatureGaussian:
     """The Gaussian with the mean and covariance of these rows, divided by n - 1."""
-    n = checks.whole("the number of rows", len(features), least=2)
+    n = checks.integer("the number of rows", len(features), least=2)
     rows = features.double()
     mean = rows.mean(0)
     root = (rows - mean) / (n - 1) ** 0.5

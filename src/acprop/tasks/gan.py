@@ -66,7 +66,7 @@ class GanSettings:
             checks.positive("discriminator_width", self.discriminator_width)
         for name in ("n_validation", "n_samples", "n_test"):
             if (n := getattr(self, name)) is not None:
-                checks.whole(name, n, least=2)  # a covariance needs two
+                checks.integer(name, n, least=2)  # a covariance needs two
         if self.average is not None:
             checks.decay("average", self.average)
 

@@ -55,7 +55,7 @@ def check_types(settings: object) -> None:
         if bool in kinds:
             checks.flag(name, value)
         elif int in kinds:
-            checks.whole(name, value)
+            checks.integer(name, value)
         elif float in kinds:
             checks.number(name, value)
         elif type(value) is not str:

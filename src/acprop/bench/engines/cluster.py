@@ -33,9 +33,9 @@ class ClusterOptions(Protocol):
 
 def check_options(options: ClusterOptions) -> None:
     """Refuse what makes no sense on any cluster."""
-    checks.whole("cpus", options.cpus)
-    checks.whole("gpus", options.gpus, least=0)
-    checks.whole("threads", options.threads)
+    checks.integer("cpus", options.cpus)
+    checks.integer("gpus", options.gpus, least=0)
+    checks.integer("threads", options.threads)
     if options.threads > options.cpus:
         raise checks.UserError(
             f"threads must be at most cpus, {options.cpus}, got {options.threads}"

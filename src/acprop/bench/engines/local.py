@@ -29,7 +29,7 @@ class LocalEngine:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        checks.whole("threads", self.threads)
+        checks.integer("threads", self.threads)
 
     @contextmanager
     def open(self, root: Path, n_runs: int) -> Generator[Crew]:

@@ -42,7 +42,7 @@ class SlurmEngine:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        checks.whole("minutes", self.minutes)
+        checks.integer("minutes", self.minutes)
         check_options(self)
 
     @contextmanager

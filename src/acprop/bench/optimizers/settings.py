@@ -93,7 +93,7 @@ def _up_to(top: float) -> Check:
 
 
 def _whole(least: int) -> Check:
-    return partial(checks.whole, least=least)
+    return partial(checks.integer, least=least)
 
 
 def _one_of(*known: str) -> Check:

@@ -15,11 +15,11 @@ from acprop.lab.averaging_bounds import (
     mean_age,
     second_moment_limit,
 )
-from acprop.lab.bounds import measure, natural_constants
+from acprop.lab.bounds import natural_constants
 from acprop.lab.claims.averaging import default
 from acprop.lab.claims.claim import Finding, claim
 from acprop.lab.claims.theorem41 import shares
-from acprop.lab.descent import WalkSettings
+from acprop.lab.descent import WalkSettings, walk
 from acprop.lab.methods import METHODS, Method, advance
 from acprop.lab.nonconvex import PROBLEMS
 from acprop.reference import Settings, State
@@ -164,8 +164,8 @@ def before_dividing() -> Finding:
             c_in = replace(c, C_l=1 / np.sqrt(S + 1.0))
             for alpha0 in (0.1, 5.0):
                 h = WalkSettings(alpha0, 0.5, HORIZON, 1.0, beta1, beta2, seeds=8)
-                found.append(measure(p, BEFORE, h).above / before(c, h))
-                inside = measure(p, BEFORE, h, PAPER).above
+                found.append(walk(p, BEFORE, h).above / before(c, h))
+                inside = walk(p, BEFORE, h, PAPER).above
                 found.append(inside / before_inside(c_in, h, S))
     return Finding.of(
         max(found) <= 1,

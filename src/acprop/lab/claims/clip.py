@@ -21,7 +21,7 @@ from acprop.lab.claims.grids import (
 )
 from acprop.lab.descent import WalkSettings, walk
 from acprop.lab.drift import drift, log_largest_step
-from acprop.lab.guard.ablation import BETA1, Variant, right_drift
+from acprop.lab.guard import STEPS, right_drift
 from acprop.lab.limits import limits
 from acprop.lab.methods import METHODS, method
 from acprop.lab.nonconvex import PROBLEMS
@@ -151,13 +151,12 @@ def price() -> Finding:
 
     The bound held fast where it stands at step t, all else in the limit.
     """
-    shares: dict[str, list[float]] = {}
-    for kind in ("dense", "sparse"):
-        by_step = right_drift(Variant("guarded, no average", GUARDED), kind)
-        for i, beta1 in enumerate(BETA1):
-            shares[f"{kind}, β1 = {beta1}"] = [
-                of_beta1[i] for of_beta1 in by_step.values()
-            ]
+    shares = {
+        f"{kind}, β1 = {beta1}": [
+            right_drift(ACPROP_METHOD, GUARDED, kind, beta1, t) for t in STEPS.values()
+        ]
+        for kind, beta1 in product(("dense", "sparse"), (0.5, 0.9))
+    }
     ran = {
         kind: share(
             regions(

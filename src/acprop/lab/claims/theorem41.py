@@ -10,14 +10,13 @@ from scipy.special import zeta  # pyright: ignore[reportMissingTypeStubs, report
 from acprop.lab.bounds import (
     Constants,
     bound,
-    measure,
     natural_constants,
     power_sum,
     theorem_41_corrected,
     theorem_41_without_ceiling,
 )
 from acprop.lab.claims.claim import Finding, claim, formula
-from acprop.lab.descent import SECTION_4, WalkSettings
+from acprop.lab.descent import SECTION_4, WalkSettings, walk
 from acprop.lab.methods import Method, method
 from acprop.lab.nonconvex import PROBLEMS, NonConvex, problem
 from acprop.lab.steps import iterate
@@ -63,7 +62,7 @@ def shares(
     found: list[float] = []
     for p, optimizer, h in runs:
         c = natural_constants(p, optimizer, eps=h.eps, beta1=h.beta1)
-        found.append(measure(p, optimizer, h).above / right_side(c, h))
+        found.append(walk(p, optimizer, h).above / right_side(c, h))
     return found
 
 
@@ -127,7 +126,7 @@ def for_every_run() -> Finding:
     ):
         total += float(np.sum(p.gradient(x) ** 2))
         x = after
-    mean = measure(p, acprop, h).average
+    mean = walk(p, acprop, h).average
     return Finding.of(
         total / T <= right,
         f"with g = 0 or 2∇f by a coin, ε = 10, T = {T}: a run of probability 2^-{T} "
@@ -231,7 +230,7 @@ def ceiling_takes_the_logarithm() -> Finding:
     (a, b), (a6, b6) = scaled(10**2), scaled(10**6)
     known = constant_rate(10**6)
     growth = (b6 - b) / math.log(10**4)
-    seen = measure(p, sgd, WalkSettings(1.0)).average * math.sqrt(1000)
+    seen = walk(p, sgd, WalkSettings(1.0)).average * math.sqrt(1000)
     flat = abs(a6 / a - 1) < 1e-9 and abs(growth / (c.L * c.sigma**2) - 1) < 0.01
     flat = flat and abs(known / constant_rate(10**2) - 1) < 1e-9
     return Finding.of(

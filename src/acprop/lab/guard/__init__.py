@@ -1,1 +1,0 @@
-"""What a step needs a bound for, and what the bound costs."""
