@@ -82,7 +82,7 @@ def test_the_hashes_of_pairs_are_recorded_not_known():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_address_is_one_whose_connection_is_checked(name):
+def test_what_comes_without_a_checksum_comes_over_a_connection_that_is_checked(name):
     data = describe(name)
     assert all(address.startswith("https://") for address in data.addresses)
 
