@@ -64,7 +64,7 @@ def draw_studies(to: Path) -> None:
         assert isinstance(study, StudyRecord)
         found = gather(study, [run for run in runs if isinstance(run, RunRecord)])
         title = f"{study.title} ({study.scale} scale)"
-        draw(study_figures(found), to / f"{name}.png", title=title)
+        draw(study_figures(found)["curves"], to / f"{name}.png", title=title)
 
 
 def main() -> None:

@@ -52,7 +52,8 @@ def test_no_bars_are_refused():
 def test_a_study_of_bars_has_the_final_values_of_its_arms_and_their_curves():
     lost = with_status(seeds("sgd", (0.5, 0.7)), 1, "diverged")
     runs = [*seeds("acprop", (0.6, 0.8, 0.7)), *lost]
-    bars, *curves = study_figures(gather(study(runs, "bars"), runs))
+    made = study_figures(gather(study(runs, "bars"), runs))
+    (bars,), curves = made["bars"], made["curves"]
     assert [b.label for b in bars.bars] == ["ACProp (default)", "SGD, 1 of 2 diverged"]
     ours, theirs = bars.bars
     assert ours.values == pytest.approx((50, 70, 60))

@@ -72,11 +72,10 @@ def test_what_one_comparison_shows_a_family_may_not():
     values = TEN[:5]
     ours, theirs = arm("acprop", values), arm("adam", values + shift)
     alone = compare_all([ours, theirs], ours, "test_accuracy")[1]
-    assert 0.01 < alone.p == alone.raw_p < 0.05
+    assert 0.01 < alone.p < 0.05
     assert alone.words == "better"
     others = [arm("sgd", values[::-1] + 0.001 * i, lr=i) for i in (1, 2, 3, 4)]
     among = compare_all([ours, theirs, *others], ours, "test_accuracy")[1]
-    assert among.raw_p == alone.p
     assert among.p == pytest.approx(5 * alone.p)
     assert among.words == "no difference shown after correction"
 

@@ -10,7 +10,7 @@ from acprop.report.collect import Content
 from acprop.report.figures import draw
 from acprop.report.site import write_site
 from acprop.report.studies import gather
-from acprop.report.study_figures import sensitivity, study_figures
+from acprop.report.study_figures import study_figures
 from acprop.report.tables import study_table, trial_table
 from acprop.report.words import study_sentence
 
@@ -117,7 +117,7 @@ def test_a_target_has_a_column_that_counts_who_reaches_it():
 def test_trials_are_in_no_arm_and_all_of_them_in_the_figure():
     assert len(FOUND.trials) == 12
     assert len(FOUND.arms) == 3
-    (points,) = sensitivity(FOUND)
+    (points,) = study_figures(FOUND)["points"]
     assert points.drawn == "points"
     assert [line.label for line in points.lines] == [
         "ACProp (default)", "Adam", "SGD, 1 of 2 without a value",
@@ -127,7 +127,7 @@ def test_trials_are_in_no_arm_and_all_of_them_in_the_figure():
 
 
 def test_the_points_can_be_drawn(tmp_path):
-    draw(sensitivity(FOUND), tmp_path / "points.svg")
+    draw(study_figures(FOUND)["points"], tmp_path / "points.svg")
     assert (tmp_path / "points.svg").stat().st_size > 1000
 
 
@@ -138,7 +138,7 @@ def test_variants_of_one_optimizer_are_told_apart_in_figures():
     authors = {"optimizer": "acprop", "settings": {"lr": 0.1, "convention": "authors"}}
     other = [replace(r, **{"adam": authors}.get(r.optimizer, {})) for r in runs]
     found = gather(replace(record, contestants=renamed), other)
-    labels = {line.label for line in study_figures(found)[0].lines}
+    labels = {line.label for line in study_figures(found)["curves"][0].lines}
     assert {"ACProp (default)", "ACProp (paper), authors' code"} <= labels
 
 

@@ -52,14 +52,14 @@ def test_a_trial_of_which_one_run_failed_cannot_win(status):
     assert won(trials, records) == 1
     result = trial_results(trials, records, "val_accuracy")[2]
     assert math.isnan(result.value)
-    assert len(result.failures) == (status != "interrupted")
+    assert result.has_failed == (status != "interrupted")
 
 
 def test_a_trial_without_a_record_has_failed():
     trials, records = made()
     del records["2-0"]
     assert won(trials, records) == 1
-    assert trial_results(trials, records, "val_accuracy")[2].failures == ("no record",)
+    assert trial_results(trials, records, "val_accuracy")[2].has_failed
 
 
 def test_nobody_wins_if_all_failed():

@@ -8,7 +8,7 @@ import pytest
 from acprop.records import RunStatus, from_json, to_json
 from acprop.report.figures import draw, figure
 from acprop.report.studies import gather
-from acprop.report.study_figures import sensitivity, study_figures
+from acprop.report.study_figures import study_figures
 from acprop.report.style import DARK_LETTER, LIGHT_LETTER
 from acprop.report.surfaces import cell_words
 
@@ -16,7 +16,12 @@ from .made_runs import run, seeds, study, with_status
 
 
 def records(runs, *args, **kwargs):
-    return study_figures(gather(study(runs, *args, **kwargs), runs))
+    made = study_figures(gather(study(runs, *args, **kwargs), runs))
+    return [*made.get("surface", ()), *made.get("curves", ())]
+
+
+def sensitivity(found):
+    return study_figures(found).get("sensitivity", [])
 
 
 def test_a_line_is_the_mean_and_its_band_one_standard_deviation():
@@ -176,7 +181,7 @@ def test_a_metric_nobody_has_is_no_panel():
 
 def test_only_the_studys_own_runs_are_shown():
     runs = seeds("adam", (0.5, 0.6))
-    (panel,) = study_figures(gather(study(runs), [*runs, run("sgd")]))
+    (panel,) = study_figures(gather(study(runs), [*runs, run("sgd")]))["curves"]
     assert [x.label for x in panel.lines] == ["Adam"]
 
 

@@ -35,7 +35,6 @@ class Comparison:
     """An arm minus its reference. p: corrected for all comparisons of its study."""
 
     difference: Summary
-    raw_p: float
     p: float
     words: str
 
@@ -52,15 +51,12 @@ def compare_all(
 def compare_pairs(pairs: Sequence[tuple[Arm, Arm]], metric: str) -> list[Comparison]:
     """Every arm with the reference beside it, as one family."""
     differences = [_differences(arm, reference, metric) for arm, reference in pairs]
-    raw = [paired_p(some) for some in differences]
+    corrected = holm([paired_p(some) for some in differences])
     made: list[Comparison] = []
-    for (arm, reference), some, p, corrected in zip(
-        pairs, differences, raw, holm(raw), strict=True
-    ):
+    for (arm, other), some, p in zip(pairs, differences, corrected, strict=True):
         seen = summarize(some)
-        more_failed = _failed(arm) - _failed(reference)
-        words = _words(seen, metric, corrected, more_failed)
-        made.append(Comparison(seen, p, corrected, words))
+        words = _words(seen, metric, p, _failed(arm) - _failed(other))
+        made.append(Comparison(seen, p, words))
     return made
 
 

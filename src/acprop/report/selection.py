@@ -23,13 +23,13 @@ _FAILED = (RunStatus.DIVERGED, RunStatus.TIMEOUT, RunStatus.ERROR)
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """value: NaN unless all its runs are done. failures: in words, one for a run."""
+    """value: NaN unless all its runs are done."""
 
     contestant: str
     number: int
     settings: Plain
     value: float
-    failures: tuple[str, ...]
+    has_failed: bool
 
 
 def selection_metric(runs: Iterable[RunRecord]) -> str | None:
@@ -67,18 +67,13 @@ def trial_results(
             if run and run.status is RunStatus.DONE
         ]
         is_whole = len(values) == len(runs) > 0
-        failures = [
-            f"{run.status}: {run.message or run.status.message}" if run else "no record"
-            for run in runs
-            if run is None or run.status in _FAILED
-        ]
         results.append(
             TrialResult(
                 trial["contestant"],
                 trial["number"],
                 trial["settings"],
                 float(np.mean(values)) if is_whole else math.nan,
-                tuple(failures),
+                any(run is None or run.status in _FAILED for run in runs),
             )
         )
     return results

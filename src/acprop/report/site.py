@@ -33,7 +33,7 @@ from acprop.report.collect import Content
 from acprop.report.explorer import write_explorer
 from acprop.report.paper import PaperEntry, entries, published_about
 from acprop.report.paper_entries import entry_result
-from acprop.report.study_pages import Given, PrepareStudy, StudySection, study_pages
+from acprop.report.study_pages import Given, PrepareStudy, StudySection, by_page
 from acprop.report.style import OPTIMIZERS, display, for_dark, optimizer_of
 from acprop.report.templating import environment, policy
 from acprop.report.words import duration, plain_words
@@ -75,8 +75,8 @@ def write_site(
     content.problems.extend(line for one in sections for line in one.problems)
     if content.verdicts:
         write(out / "verdicts.jsonl", content.verdicts)
-    studies = study_pages(sections)
-    by_name = {s.lead.record.name: [one.found for one in s.sections] for s in studies}
+    studies = by_page(sections)
+    by_name = {s[0].record.name: [one.found for one in s] for s in studies.values()}
     named = {figure.about.name: figure.about for figure in shown}
     claims = {verdict.claim: verdict for verdict in content.verdicts}
     given: dict[str, Any] = {
@@ -113,8 +113,7 @@ def _render(given: Mapping[str, Any]) -> dict[str, str]:
         name: made.get_template(name).render(**everywhere, here=name) for name in names
     }
     template = made.get_template("study.html")
-    for study in given["studies"]:
-        page = study.lead.found.page
+    for page, study in given["studies"].items():
         pages[page] = template.render(**everywhere, here="studies.html", study=study)
     return pages
 

@@ -6,7 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 from acprop.metrics import Metric, metric_of
-from acprop.records import ArmBar, Bars, Curves, Line, RunRecord, RunStatus, Surface
+from acprop.records import (
+    ArmBar,
+    Bars,
+    Curves,
+    Drawing,
+    Line,
+    RunRecord,
+    RunStatus,
+    Surface,
+)
 from acprop.report.statistics import (
     Arm,
     describe,
@@ -20,29 +29,31 @@ from acprop.report.studies import StudyRuns, method_settings, shown_arms
 from acprop.report.style import LOG_SPAN, display
 
 
-def study_figures(found: StudyRuns) -> list[Curves | Surface | Bars]:
-    """What the study shows; empty if no run has anything to show, or for a table.
+def study_figures(found: StudyRuns) -> dict[str, Sequence[Drawing]]:
+    """What is drawn of a study, by kind, a figure each; one without values is left out.
 
+    "surface", "bars" or "curves" is what the study shows; how settings matter is the
+    end over each axis, "sensitivity", and every trial of a search, "points".
     A line's band is mean ∓ std at each x; panels of one metric have the same range.
     """
-    if found.study.shows == "heatmap":
-        return [*_surfaces(found)]
-    if found.study.shows == "table":
-        return []
-    bars = _bars(found) if found.study.shows == "bars" else []
-    return [*bars, *_curves(found)]
+    shows = found.study.shows
+    made: dict[str, Sequence[Drawing]] = {
+        "surface": _surfaces(found) if shows == "heatmap" else [],
+        "bars": _bars(found) if shows == "bars" else [],
+        "curves": _curves(found) if shows in ("bars", "curves") else [],
+        "sensitivity": _sensitivity(found) if found.study.ruleset == "paper" else [],
+        "points": _trial_points(found),
+    }
+    return {kind: records for kind, records in made.items() if records}
 
 
-def sensitivity(found: StudyRuns) -> list[Curves]:
-    """How settings matter: the end over each axis, and every trial of a search."""
-    is_paper = found.study.ruleset == "paper"
-    panels = [_over_axis(found, axis) for axis in found.study.axes if is_paper]
-    shown = [
+def _sensitivity(found: StudyRuns) -> list[Curves]:
+    """One panel for each axis with three places or more."""
+    return [
         panel
-        for panel in panels
+        for panel in (_over_axis(found, axis) for axis in found.study.axes)
         if _finite_values(panel) and any(len(line.x) > 2 for line in panel.lines)
     ]
-    return [*shown, *filter(None, [_trial_points(found)])]
 
 
 def _panel(
@@ -98,12 +109,12 @@ def _over_axis(found: StudyRuns, axis: str) -> Curves:
     )
 
 
-def _trial_points(found: StudyRuns) -> Curves | None:
+def _trial_points(found: StudyRuns) -> list[Curves]:
     """Validation over the learning rate, a point for each trial; NaN if it failed."""
     metric = found.study.tuning.get("metric")
     trials = [trial for trial in found.trial_results if "lr" in trial.settings]
     if not metric or not trials:
-        return None
+        return []
     lines: list[Line] = []
     for name in dict.fromkeys(trial.contestant for trial in trials):
         own = [trial for trial in trials if trial.contestant == name]
@@ -115,13 +126,13 @@ def _trial_points(found: StudyRuns) -> Curves | None:
         lost = len(own) - len(able)
         note = f", {lost} of {len(own)} without a value" if lost else ""
         x, y = zip(*able, strict=True) if able else ((math.nan,), (math.nan,))
-        dots = tuple((t.settings["lr"], math.nan) for t in own if t.failures)
+        dots = tuple((t.settings["lr"], math.nan) for t in own if t.has_failed)
         lines.append(Line(found.labels[name] + note, x, y, dots=dots))
     if all(math.isnan(x) for line in lines for x in line.x):
-        return None
+        return []
     title = "every trial: other settings vary too"
     how = {"x_label": "lr", "x_scale": "log", "drawn": "points"}
-    return _panel(found, metric, title, lines, **how)
+    return [_panel(found, metric, title, lines, **how)]
 
 
 def _ends(arm: Arm, metric: str) -> list[float]:

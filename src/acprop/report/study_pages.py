@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,20 +11,18 @@ from typing import Any, NamedTuple
 from acprop import files
 from acprop.records import (
     BadRecordError,
-    Bars,
     Curves,
     Drawing,
     RunRecord,
     RunStatus,
     StudyRecord,
-    Surface,
     write,
 )
 from acprop.report.figures import draw_once
 from acprop.report.gallery import Gallery, build_gallery
 from acprop.report.paper import published_curves
 from acprop.report.studies import StudyRuns, gather
-from acprop.report.study_figures import sensitivity, study_figures
+from acprop.report.study_figures import study_figures
 from acprop.report.tables import TextTable, study_table, trial_table
 from acprop.report.words import duration, plain_words, study_command, study_sentence
 
@@ -112,27 +111,14 @@ class StudySection:
         return study_command(self.record)
 
 
-@dataclass(frozen=True, slots=True)
-class StudyPage:
-    """All that is known of a study: the evidence that weighs most comes first."""
-
-    sections: tuple[StudySection, ...]
-
-    @property
-    def lead(self) -> StudySection:
-        """By which the study is quoted elsewhere."""
-        return self.sections[0]
-
-
-def study_pages(sections: Iterable[StudySection]) -> list[StudyPage]:
-    """Sections of one study on one page, in the order of their weight."""
-    by_page: dict[str, list[StudySection]] = {}
+def by_page(sections: Iterable[StudySection]) -> dict[str, list[StudySection]]:
+    """All that is known of each study: the evidence that weighs most comes first."""
+    pages: dict[str, list[StudySection]] = {}
     for section in sections:
-        by_page.setdefault(section.found.page, []).append(section)
-    return [
-        StudyPage(tuple(sorted(some, key=lambda s: s.found.weight, reverse=True)))
-        for some in by_page.values()
-    ]
+        pages.setdefault(section.found.page, []).append(section)
+    for page in pages.values():
+        page.sort(key=lambda section: section.found.weight, reverse=True)
+    return pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +161,9 @@ class PrepareStudy:
         study, runs = found.study, (*found.runs, *found.trials)
         table = study_table(found)
         has_more = study.ruleset == "paper" and len(found.arms) > len(table.rows)
-        drawings = [*study_figures(found), *sensitivity(found)]
+        drawings = study_figures(found)
         path = files.below(self.out, "studies", f"{found.key}.jsonl")
-        write(path, [study, *runs, *drawings])
+        write(path, [study, *runs, *chain(*drawings.values())])
         known = [run.wall_seconds for run in runs if isfinite(run.wall_seconds)]
         data = {_sources(run.data) for run in found.runs if run.data}
         return StudySection(
@@ -198,16 +184,10 @@ class PrepareStudy:
         )
 
     def _draw(
-        self, found: StudyRuns, drawings: Sequence[Drawing]
+        self, found: StudyRuns, drawings: Mapping[str, Sequence[Drawing]]
     ) -> Iterable[StudyFigure]:
-        """One figure for each kind of record; the authors' curves are one of their own.
-
-        Another scale is another picture.
-        """
-        kinds: dict[str, list[Drawing]] = {}
-        for record in drawings:
-            kinds.setdefault(_kind(found, record), []).append(record)
-        for i, (kind, records) in enumerate(kinds.items()):
+        """One figure for each kind; the authors' curves, another scale, are another."""
+        for i, (kind, records) in enumerate(drawings.items()):
             name = f"{found.key}-{kind}" if i else found.key
             path = files.below(self.out, "studies", f"{name}.svg")
             draw_once(records, path, title="")
@@ -226,16 +206,6 @@ def _check_strays(found: StudyRuns, runs: Sequence[RunRecord]) -> None:
     known = {run.run for run in (*found.runs, *found.trials)}
     for stray in [run.run for run in runs if run.run not in known]:
         raise BadRecordError(f"a run must be one of its study's, got {stray}", stray)
-
-
-def _kind(found: StudyRuns, record: Drawing) -> str:
-    """What is drawn together."""
-    if isinstance(record, Surface | Bars):
-        return record.record
-    if isinstance(record, Curves) and record.drawn == "points":
-        return "points"
-    is_axis = isinstance(record, Curves) and record.x_label in found.study.axes
-    return "sensitivity" if is_axis else "curves"
 
 
 def _origin(runs: Sequence[RunRecord]) -> str:

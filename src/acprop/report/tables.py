@@ -187,7 +187,7 @@ def _trial_counts(found: StudyRuns) -> dict[str, str]:
     labels = found.labels
     failed: dict[str, list[bool]] = {}
     for trial in found.trial_results:
-        failed.setdefault(labels[trial.contestant], []).append(bool(trial.failures))
+        failed.setdefault(labels[trial.contestant], []).append(trial.has_failed)
     return {
         name: f"{len(some)}, {sum(some)} failed" if any(some) else str(len(some))
         for name, some in failed.items()
