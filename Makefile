@@ -9,6 +9,9 @@ OLDEST := $(addprefix tests/optim/test_,between_steps.py gradients.py groups.py 
 LOCKED := install -q --require-hashes --no-deps --only-binary :all:
 TORCH := $(shell grep -o '^torch==[^ ]*' requirements/torch.txt)
 LOCKS := requirements/torch.txt requirements/dev.txt requirements/cuda.txt
+# What the slow tests of the engines rest on; CI runs them when one of these has changed.
+ENGINES := $(wildcard src/acprop/bench/engines/*.py tests/bench/engines/*.py) $(addprefix src/acprop/bench/,\
+	execute.py leases.py run.py run_files.py signals.py spec.py store.py workers.py)
 C_SOURCES := $(wildcard src/acprop/native/*.c src/acprop/native/*.h src/acprop/native/*.inc)
 
 help:  ## show this list
@@ -58,6 +61,7 @@ test-all: setup  ## the tests, slow ones included
 
 test-cluster: setup  ## the engines alone: two Ray nodes, kills of workers, drivers and nodes; SLURM
 	$(BIN)/pytest -m '' tests/bench/engines
+	sha256sum $(ENGINES) > tests/bench/engines/passed.sha256
 
 test-oldest:  ## the optimizers with the oldest torch that is supported (its wheels bring several GB)
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest

@@ -3,7 +3,7 @@
 Writes such a store (25 optimizers' settings × 400 seeds of a small study, ten epochs
 each; plain files as a run leaves them) to a temporary folder, and measures
 
-    status      `acprop bench status`, as a command: the first time, and with its index
+    status      `acprop bench status`, as a command
     study       `acprop bench study --out`, which finds nothing to do
     report      `acprop report` of its records, with figures and tables
     scheduling  what the local engine adds to each run, for runs that do nothing
@@ -73,7 +73,6 @@ def measure(place: Path, n_runs: int) -> dict[str, float]:
     status = ["bench", "status", "perf/many", "--runs", runs]
     found = {
         "study": timed(["bench", "study", "perf/many", "--runs", runs, "--out", out]),
-        "status, no index": timed(status),
         "status": timed(status),
         "report": timed(["report", out, "--out", str(place / "page")]),
     }

@@ -21,7 +21,7 @@ import acprop
 from acprop import records
 from acprop.lab import limits as closed
 from acprop.lab.claims import CLAIMS
-from acprop.lab.claims.sparse_criterion import residual_sums
+from acprop.lab.claims.lemma34 import residual_sums
 from acprop.lab.drift import drift, log_largest_step
 from acprop.lab.limits import limits
 from acprop.lab.methods import METHODS, Method, advance

@@ -51,7 +51,8 @@ def test_every_study_can_be_run_by_every_ruleset(name):
 
 
 def test_trials_have_the_seeds_they_are_given_and_the_settings_of_the_variant():
-    authors = candidates(VGG, "small", WIDE)[-1]
+    found = {who.name: who for who in candidates(VGG, "small", WIDE)}
+    authors = found["acprop convention=authors"]
     runs = authors.runs(VGG, "small", {"lr": 0.02}, [7, 8])
     assert [run.spec.seed for run in runs] == [7, 8]
     spec = runs[0].spec

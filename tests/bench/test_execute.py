@@ -12,7 +12,6 @@ from dataclasses import replace
 import pytest
 
 from acprop.bench.execute import execute
-from acprop.bench.locks import RunInUseError
 from acprop.bench.optimizers import resolved
 from acprop.bench.spec import RunSpec
 from acprop.bench.store import Store
@@ -37,7 +36,7 @@ def test_one_broken_run_does_not_lose_the_others_and_nothing_is_done_twice(tmp_p
         [SPEC, BROKEN, OTHER, SPEC],
         tmp_path,
         studies={SPEC.id: "s"},
-        jobs=2,
+        jobs=1,
         on_progress=lambda run, share: heard.update({run: share}),
         on_end=ended.append,
     )
@@ -101,8 +100,8 @@ def killing(folder, times):
 
     def kill(run, share):
         del run, share
-        with suppress(IndexError, FileNotFoundError, ProcessLookupError):
-            pid = int((folder.path / "lock").read_text())
+        with suppress(IndexError, AttributeError, ProcessLookupError):
+            pid = folder.holder().pid
             if pid not in killed:
                 os.kill(pid, todo.pop())
                 killed.add(pid)
@@ -130,18 +129,10 @@ def test_a_run_whose_worker_is_killed_is_tried_once_more(tmp_path):
 ALONE = """
 import json, pathlib, sys
 from acprop.bench.execute import execute
-from acprop.bench.spec import from_plain
+from acprop.bench.spec import RunSpec
 plain, root = json.loads(sys.argv[1]), pathlib.Path(sys.argv[2])
-execute([from_plain(plain)], root, jobs=1)
+execute([RunSpec(**plain)], root, jobs=1)
 """
-
-
-def free(folder):
-    try:
-        with folder.locked():
-            return True
-    except RunInUseError:
-        return False
 
 
 @pytest.mark.usefixtures("mnist")
@@ -153,9 +144,9 @@ def test_workers_do_not_outlive_a_parent_that_was_killed(tmp_path, start, until)
     whole = [sys.executable, "-c", ALONE, *words]
     parent = start(whole, stderr=subprocess.DEVNULL)
     until(folder.metrics)
-    assert not free(folder)
+    assert folder.holder()
     parent.kill()
     parent.wait()
-    until(lambda: free(folder))
+    until(lambda: not folder.holder())
     assert folder.status() == "interrupted"
     assert folder.load()["progress"]["step"] > 0

@@ -1,16 +1,15 @@
-"""Leases: of several machines that share a disk, one has a run; no clock is trusted."""
+"""Leases: one process has a run, here and on a shared disk; no clock is trusted."""
 
-import errno
-import fcntl
 import json
-import threading
-import time
+import os
+import subprocess
+import sys
 from contextlib import ExitStack
 
 import pytest
 
-from acprop.bench import leases, locks
-from acprop.bench.leases import LeaseLostError, Seen, Watch
+from acprop.bench import leases
+from acprop.bench.leases import HeldRun, Lease, LeaseLostError, RunInUseError, Watch
 from acprop.bench.spec import RunSpec
 from acprop.bench.store import Store
 from acprop.records import RunStatus
@@ -30,39 +29,30 @@ class Clock:
 
 @pytest.fixture
 def other(monkeypatch):
-    """As if what follows happened on another machine, whose locks we do not see."""
-
-    def go(name):
-        monkeypatch.setattr(leases, "host", lambda: name)
-
-        def none(*_):
-            raise OSError(errno.ENOLCK, "no locks available")
-
-        monkeypatch.setattr(fcntl, "flock", none)
-
-    return go
+    """As if what follows happened on another machine."""
+    return lambda name: monkeypatch.setattr(leases, "host", lambda: name)
 
 
 @pytest.fixture
 def quick(monkeypatch):
     """A minute's patience in a tenth of a second."""
     monkeypatch.setattr(leases, "PATIENCE", 0.1)
-    monkeypatch.setattr(locks, "_LOOK_EVERY", 0.01)
+    monkeypatch.setattr(leases, "_LOOK_EVERY", 0.01)
 
 
 def test_a_lease_is_dead_when_its_beat_stands_still_by_the_readers_own_clock():
     clock = Clock()
     watch = Watch(clock)
-    seen = Seen(1, "far", "boot", 7)
+    seen = Lease(1, "far", "boot", 7)
     assert not watch.is_dead(seen)
     clock.now += leases.PATIENCE - 1
     assert not watch.is_dead(seen)
-    beaten = Seen(1, "far", "boot", 7, beat=1)
+    beaten = Lease(1, "far", "boot", 7, beat=1)
     clock.now += 2
     assert not watch.is_dead(beaten)  # alive: the beat is another
     clock.now += leases.PATIENCE
     assert watch.is_dead(beaten)
-    assert not watch.is_dead(Seen(2, "near", "boot", 8))  # somebody else by now
+    assert not watch.is_dead(Lease(2, "near", "boot", 8))  # somebody else by now
 
 
 def test_no_clock_that_can_jump_is_read(tmp_path, monkeypatch):
@@ -90,7 +80,7 @@ def test_a_run_on_another_machine_is_in_use_until_it_is_let_go(
         ours = Store(tmp_path).folder(SPEC)
         assert ours.holder().host == "far"
         with (
-            pytest.raises(locks.RunInUseError, match=r"in use by process \d+ on far"),
+            pytest.raises(RunInUseError, match=r"in use by process \d+ on far"),
             ours.locked(),
         ):
             pass
@@ -125,37 +115,77 @@ def test_a_dead_lease_is_taken_over_and_the_old_holder_writes_no_more(
 
 
 def test_of_two_that_find_a_lease_dead_one_takes_it(tmp_path):
-    folder = tmp_path / "run"
-    folder.mkdir()
-    dead = Seen(3, "far", "boot", 7)
-    (folder / "lease.3").write_text(json.dumps({"number": 3}))
-    first = leases.take(folder, after=dead)
+    (tmp_path / "lease.3").write_text(json.dumps({"number": 3}))
+    first = HeldRun(tmp_path, 4)
     with pytest.raises(FileExistsError):
-        leases.take(folder, after=dead)
-    assert leases.newest(folder).number == 4
+        HeldRun(tmp_path, 4)
+    assert leases.holder(tmp_path).number == 4
     first.release()
-    assert leases.newest(folder) is None
+    assert leases.holder(tmp_path) is None
 
 
-def test_a_lease_that_was_watched_before_is_not_watched_again(tmp_path, other):
+def test_a_lease_that_was_watched_and_ended_is_not_watched_again(tmp_path, other):
     other("far")
-    with Store(tmp_path).folder(SPEC).locked():
+    with Store(tmp_path).folder(SPEC).locked() as _, ExitStack() as stack:
         other("near")
-        seen = Store(tmp_path).folder(SPEC).holder()
-        with Store(tmp_path).folder(SPEC, dead=seen).locked():  # at once
-            assert leases.newest(tmp_path / SPEC.id).number == 2
+        ours = Store(tmp_path).folder(SPEC)
+        for _ in range(2):  # another may have been faster
+            leases.end(ours.path, Lease(1, "far", "boot", 7))
+        assert ours.holder() is None
+        stack.enter_context(ours.locked())  # at once
+        assert ours.holder().number == 3
+
+
+def test_who_comes_late_to_a_free_run_does_not_take_it_from_its_holder(
+    tmp_path, monkeypatch
+):
+    """It saw the run free, and an old number, before another took and lost it."""
+    folder, ours = Store(tmp_path).folder(SPEC), Store(tmp_path).folder(SPEC)
+    with folder.locked():
+        pass
+    with folder.locked():
+        monkeypatch.setattr(leases, "holder", lambda _: Lease(0, "far", "boot", 7))
+        monkeypatch.setattr(leases, "PATIENCE", 0.0)
+        with pytest.raises(LeaseLostError), ours.locked():
+            pass
+        folder.write_metrics([{"epoch": 1}])
+
+
+def left_by(pid, started):
+    """The lease of a process of this machine that did not release it."""
+    lease = Lease(1, leases.host(), leases.boot(), pid, started=started)
+    return json.dumps({name: getattr(lease, name) for name in lease.__slots__})
 
 
 def test_a_process_of_this_machine_that_was_killed_is_not_waited_for(tmp_path):
-    """Its lock is free, so it is no more, whatever its lease says."""
+    """Whether somebody has waited for it, or its number was given again."""
     folder = Store(tmp_path).folder(SPEC)
     folder.path.mkdir()
-    left = Seen(1, leases.host(), leases.boot(), 7)
-    (folder.path / "lease.1").write_text(leases._text(left))
-    (folder.path / "lock").write_text("7")
+    ended = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    started = leases.process_start(ended.pid)
+    (folder.path / "lease.1").write_text(left_by(ended.pid, started))
+    assert folder.holder().is_alive()
+    ended.kill()
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # it is a zombie now
     assert folder.holder() is None
+    ended.communicate()
+    assert folder.holder() is None
+    (folder.path / "lease.1").write_text(left_by(os.getpid(), started + "0"))
     with folder.locked():
-        assert leases.newest(folder.path).number == 2
+        assert folder.holder().number == 2
+
+
+def test_a_process_of_this_machine_that_stands_still_keeps_its_run(tmp_path, quick):
+    """Ctrl-Z is no end."""
+    del quick
+    folder = Store(tmp_path).folder(SPEC)
+    folder.path.mkdir()
+    text = left_by(os.getpid(), leases.process_start(os.getpid()))
+    (folder.path / "lease.1").write_text(text)
+    with pytest.raises(RunInUseError, match="in use by process"), folder.locked():
+        pass
+    watch = Watch(iter([0.0, 0.0, 9.9]).__next__)
+    assert [watch.is_dead(folder.holder()) for _ in range(2)] == [False, False]
 
 
 def test_how_much_is_done_can_be_seen_from_elsewhere(tmp_path, until, monkeypatch):
@@ -164,34 +194,3 @@ def test_how_much_is_done_can_be_seen_from_elsewhere(tmp_path, until, monkeypatc
     with folder.locked():
         folder.note(0.25)
         until(lambda: Store(tmp_path).folder(SPEC).holder().share == 0.25)
-
-
-def test_a_look_at_a_run_keeps_nobody_from_it(tmp_path):
-    """Refused were 1284 of 1500 under a tight loop of looks."""
-    folder, done = Store(tmp_path).folder(SPEC), threading.Event()
-
-    def look():
-        while not done.is_set():
-            Store(tmp_path).folder(SPEC).holder()
-
-    looks = threading.Thread(target=look)
-    looks.start()
-    try:
-        for _ in range(100):
-            with folder.locked():
-                pass
-    finally:
-        done.set()
-        looks.join()
-
-
-def test_who_meets_only_a_look_tries_again(tmp_path, monkeypatch):
-    """A look at a run whose process was killed shares its lock for a moment."""
-    folder = Store(tmp_path).folder(SPEC)
-    folder.path.mkdir()
-    with (folder.path / "lock").open("w") as look:
-        fcntl.flock(look, fcntl.LOCK_SH)
-        release = lambda _: fcntl.flock(look, fcntl.LOCK_UN)  # noqa: E731
-        monkeypatch.setattr(time, "sleep", release)
-        with folder.locked():
-            pass

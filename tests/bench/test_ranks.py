@@ -101,7 +101,7 @@ def test_two_ranks_have_the_loss_curve_of_one_process(both, tmp_path):
             accuracy = f"{name}_accuracy"
             assert a[accuracy] == pytest.approx(b[accuracy], abs=0.01), name
     files = {path.name for path in (folder / two["run"]).iterdir()}
-    assert files == {"run.json", "metrics.jsonl", "lock"}
+    assert files == {"run.json", "metrics.jsonl"}
 
 
 @pytest.mark.slow  # torchrun twice more

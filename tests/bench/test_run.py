@@ -106,7 +106,7 @@ def test_a_time_limit_ends_a_run_that_can_go_on(tmp_path):
     assert folder.status() == "timeout"
     assert folder.read()["final"]["steps"] == 1
     with pytest.raises(
-        ValueError, match="reached its time limit after 0 epochs; add --resume"
+        ValueError, match="got status timeout after 0 epochs; add --resume"
     ):
         go(tmp_path)
     status, folder = go(tmp_path, resume=True)
@@ -115,7 +115,7 @@ def test_a_time_limit_ends_a_run_that_can_go_on(tmp_path):
 
 def test_an_interrupted_run_is_not_begun_anew_by_accident(tmp_path):
     go(tmp_path, watcher=Stop(7))
-    message = "was interrupted after 1 epochs; add --resume to continue"
+    message = "got status interrupted after 1 epochs; add --resume to continue"
     with pytest.raises(ValueError, match=message):
         go(tmp_path)
     status, _ = go(tmp_path, resume=True)
@@ -134,7 +134,7 @@ def test_an_error_is_recorded_raised_and_can_be_resumed_from(tmp_path):
     assert (record.status, record.final) == ("error", {})
     assert record.message == "RuntimeError: the disk is on fire"
     assert not Store(tmp_path).finished(SPEC)
-    with pytest.raises(ValueError, match="ended by an error after 1 epochs; add --res"):
+    with pytest.raises(ValueError, match="got status error after 1 epochs; add --res"):
         go(tmp_path)
     _, whole = go(tmp_path / "whole")
     status, folder = go(tmp_path, resume=True)

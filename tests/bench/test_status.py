@@ -1,23 +1,19 @@
-"""How far a study is, from its list of runs and an index that can be deleted."""
+"""How far a study is, from its list of runs and their folders."""
 
-import json
 from dataclasses import replace
 
 import pytest
 
-from acprop.bench import index, leases, run_lists
-from acprop.bench.run_lists import RunList
+from acprop.bench import leases
 from acprop.bench.spec import RunSpec
-from acprop.bench.status import status_of
+from acprop.bench.status import RunList, read_run_list, requested, status_of
 from acprop.bench.store import Store
 from acprop.records import RunStatus
 
 SPEC = RunSpec("vision", {"dataset": "mnist"}, "acprop", {"lr": 1e-3}, 4, 0)
 SPECS = [replace(SPEC, seed=seed) for seed in range(6)]
 OTHERS = [replace(SPEC, optimizer="adam", seed=seed) for seed in range(2)]
-WANTED = RunList(
-    "s", "smoke", "paper", 7.0, run_lists.requested([*SPECS, *OTHERS, SPEC])
-)
+WANTED = RunList("s", "smoke", "paper", 7.0, requested([*SPECS, *OTHERS, SPEC]))
 
 
 def finish(root, spec, status="done", epochs=4, message=""):
@@ -65,48 +61,17 @@ def test_before_anything_is_done_the_studys_own_estimate_counts(tmp_path):
 
 def test_a_run_that_is_under_way_counts_as_far_as_its_lease_says(tmp_path, monkeypatch):
     finish(tmp_path, SPECS[0])
-    seen = leases.Seen(1, "far", "boot", 7, share=0.5)
+    seen = leases.Lease(1, "far", "boot", 7, share=0.5)
     folder = Store(tmp_path).folder(SPECS[1])
     monkeypatch.setattr("acprop.bench.store.RunFolder.holder", lambda _: seen)
     folder.path.mkdir()
-    wanted = replace(WANTED, runs=run_lists.requested(SPECS[:2]))
+    wanted = replace(WANTED, runs=requested(SPECS[:2]))
     assert status_of(wanted, tmp_path).seconds_left == 4.0
 
 
-def test_the_index_can_be_deleted_damaged_or_stale(tmp_path):
-    finish(tmp_path, SPECS[0])
-    finish(tmp_path, SPECS[1], None)
-    first = index.read(tmp_path)
-    assert {run: row.status for run, row in first.items()} == {
-        SPECS[0].id: "done",
-        SPECS[1].id: "interrupted",
-    }
-    path = tmp_path / index.INDEX
-    good = path.read_text()
-    for text in (
-        None, "", '{"run": 1', '{"run": "x", "marks": [], "colour": 1}\n', "[]", "7",
-        "[" * 200_000, good.replace("done", "won"), good.replace("8.0", "NaN"),
-    ):  # fmt: skip
-        path.unlink() if text is None else path.write_text(text)
-        assert index.read(tmp_path) == first
-    finish(tmp_path, SPECS[1], "diverged")
-    assert index.read(tmp_path)[SPECS[1].id].status == "diverged"
-
-
-def test_what_has_not_changed_is_not_read_again(tmp_path):
-    finish(tmp_path, SPECS[0])
-    index.read(tmp_path)
-    path = tmp_path / index.INDEX
-    row = json.loads(path.read_text())
-    path.write_text(json.dumps({**row, "wall_seconds": 99.0}) + "\n")
-    assert index.read(tmp_path)[SPECS[0].id].wall_seconds == 99.0
-    finish(tmp_path, SPECS[0])  # the same words in another file
-    assert index.read(tmp_path)[SPECS[0].id].wall_seconds == 8.0
-
-
 def test_a_list_of_runs_that_is_not_whole_counts_as_none(tmp_path):
-    run_lists.write(tmp_path, WANTED)
-    assert run_lists.read(tmp_path, "s", "smoke", "paper") == WANTED
+    WANTED.write(tmp_path)
+    assert read_run_list(tmp_path, "s", "smoke", "paper") == WANTED
     (path,) = (tmp_path / "run_lists").iterdir()
     good = path.read_text("utf-8")
     for text in (
@@ -114,5 +79,5 @@ def test_a_list_of_runs_that_is_not_whole_counts_as_none(tmp_path):
         good.replace('"epochs": 4', '"epochs": 0'),
     ):  # fmt: skip
         path.write_text(text)
-        assert run_lists.read(tmp_path, "s", "smoke", "paper") is None
-    assert run_lists.read(tmp_path, "s", "small", "paper") is None
+        assert read_run_list(tmp_path, "s", "smoke", "paper") is None
+    assert read_run_list(tmp_path, "s", "small", "paper") is None

@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from acprop.bench.conditions import commit, machine
-from acprop.bench.locks import RunInUseError
+from acprop.bench.leases import RunInUseError
 from acprop.bench.spec import RunSpec
-from acprop.bench.store import RunFolder, Store
+from acprop.bench.store import Store
 from acprop.records import RunStatus
 
 SPEC = RunSpec("vision", {"dataset": "mnist"}, "acprop", {"lr": 1e-3}, 3, 0)
@@ -77,9 +77,6 @@ def test_a_link_is_no_artifact(folder):
     folder.write_artifacts({"samples-1.png": b"ours"})
     (folder.path / "artifacts" / "samples-2.png").symlink_to(folder.path / "run.json")
     assert folder.artifacts() == ("samples-1.png",)
-    copy = RunFolder(folder.path.with_name("copy"))
-    copy.copy_from(folder)
-    assert copy.artifacts() == ("samples-1.png",)
 
 
 def test_to_forget_a_run_leaves_nothing_to_resume(folder):
@@ -97,7 +94,6 @@ def test_what_a_killed_process_left_is_removed_by_the_next(folder):
         assert sorted(p.name for p in folder.path.iterdir()) == [
             "checkpoint.pt",
             "lease.1",
-            "lock",
         ]
 
 
@@ -119,7 +115,7 @@ with RunFolder(Path(sys.argv[1])).locked():
 
 
 def test_a_second_process_is_refused_until_the_first_is_gone(folder):
-    """Even SIGKILL frees the lock: the system holds it, not a file's existence."""
+    """Even SIGKILL frees it at once: there is no such process any more."""
     other = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(folder.path)],
         stdin=subprocess.PIPE,
@@ -127,7 +123,7 @@ def test_a_second_process_is_refused_until_the_first_is_gone(folder):
         text=True,
     )
     assert other.stdout.readline() == "held\n"
-    message = rf"is in use by process {other.pid}; wait for it or stop it"
+    message = rf"is in use by process {other.pid} on .*; wait for it or stop it"
     with pytest.raises(RunInUseError, match=message), folder.locked():
         pass
     other.send_signal(signal.SIGKILL)

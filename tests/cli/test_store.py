@@ -1,4 +1,4 @@
-"""`acprop bench status`, `collect` and `--executor` as a user calls them."""
+"""`acprop bench status` and `--executor` as a user calls them."""
 
 import errno
 import json
@@ -52,28 +52,6 @@ def test_the_status_is_a_table_a_bar_and_the_time_left(store):
     assert plain["lines"][0]["counts"]["waiting"] == 3
 
 
-def test_stores_are_collected_and_a_conflict_is_an_exit_code(store, tmp_path):
-    into = tmp_path / "into"
-    first = acprop("collect", store, "--into", into)
-    assert (first.exit_code, first.stdout) == (
-        0,
-        "3 new, 0 better than what was there, 0 known\n",
-    )
-    again = acprop("collect", store, "--into", into)
-    assert again.stdout.startswith("0 new, 0 better than what was there, 3 known")
-    done = next(f for f in Store(into).folders() if f.status() == "done")
-    done.end(RunStatus.DONE, {"state_sha256": "another"})
-    third = acprop("collect", store, "--into", into)
-    assert third.exit_code == 1
-    assert f"conflict: {store}: run {done.path.name} ended as done" in third.stderr
-    known = done.read() | {"machine": {"threads": 2}}
-    (done.path / "run.json").write_text(json.dumps(known), "utf-8")
-    fourth = acprop("collect", store, "--into", into)
-    assert fourth.exit_code == 0
-    assert f"not compared: {store}: run {done.path.name} ended as done" in fourth.stderr
-    assert "under threads 2, kernel unknown" in fourth.stderr
-
-
 @pytest.fixture
 def read_only(monkeypatch):
     """As on a disk that is read-only, which is so for root as well."""
@@ -98,7 +76,7 @@ def read_only(monkeypatch):
 def test_a_finished_store_on_a_read_only_disk_is_exported(
     tmp_path, read_only, monkeypatch
 ):
-    """Also one that has neither a roster nor an index."""
+    """Also one that has no list of its runs."""
     monkeypatch.setenv("ACPROP_STUDIES", str(ROOT / "studies"))
     planned = study_folder().study("vision/mnist-mlp").planned("smoke")
     runs, out = tmp_path / "runs", tmp_path / "out.jsonl"
@@ -111,8 +89,6 @@ def test_a_finished_store_on_a_read_only_disk_is_exported(
     said = acprop("study", "vision/mnist-mlp", "--runs", runs, "--out", out)
     assert said.exit_code == 0, said.output
     assert len(out.read_text("utf-8").splitlines()) == 1 + len(planned)
-    taken = acprop("collect", runs, "--into", tmp_path / "into")
-    assert taken.stdout.startswith(f"{len(planned)} new"), taken.output
 
 
 BAD = [
@@ -136,7 +112,6 @@ BAD = [
     ("status vision/foo", "study must be one of"),
     ("status vision/mnist-mlp --scale huge", "scale must be one of"),
     ("status vision/mnist-mlp --ruleset fair", "ruleset must be one of"),
-    ("collect nowhere --into here", "a store must be a folder of runs, got nowhere"),
 ]
 
 
@@ -164,15 +139,9 @@ def documented():
 
 
 @pytest.mark.parametrize("words", documented(), ids=" ".join)
-def test_every_command_of_the_page_is_understood(words, store, tmp_path, monkeypatch):
+def test_every_command_of_the_page_is_understood(words, tmp_path, monkeypatch):
     """Studies are planned, not run: there is no such cluster here."""
     monkeypatch.setenv("ACPROP_STUDIES", str(ROOT / "studies"))
     monkeypatch.chdir(tmp_path)
-    for name in ("laptop", "server"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "runs").symlink_to(store)
-    into = ["--into", "merged"] if words[0] == "collect" else []
-    words = words[:3] + into if into else words
-    asked = words + ["--dry-run"] * (words[0] == "study")
-    said = acprop(*asked)
+    said = acprop(*words, *["--dry-run"] * (words[0] == "study"))
     assert said.exit_code == 0, said.output

@@ -65,10 +65,3 @@ def test_other_code_redoes_what_it_decides_and_keeps_the_runs(
     code[changed] = "0" * 16
     open_folder(tmp_path)
     assert left(tmp_path) == sorted([PARTS[0], stays, "version"])
-
-
-def test_a_folder_of_an_earlier_edition_keeps_its_runs(tmp_path):
-    fill(tmp_path)
-    (tmp_path / "version").write_text("0123456789abcdef")
-    open_folder(tmp_path)
-    assert left(tmp_path) == [PARTS[0], "version"]

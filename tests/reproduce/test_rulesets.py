@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from acprop.bench import run_lists
 from acprop.bench.spaces import read_spaces
+from acprop.bench.status import read_run_list
 from acprop.bench.studies import StudyFolder
 from acprop.progress import Bar
 from acprop.records import RunRecord, StudyRecord, read
@@ -60,7 +60,7 @@ def test_winners_of_equally_many_trials_run_again_on_fresh_seeds(study, tmp_path
             assert known[name_of_run].settings.items() >= settings.items()
     assert set(record.runs) == {r for runs in record.contestants.values() for r in runs}
     assert all(isinstance(r, RunRecord) and r.ruleset == "tuned" for r in result.runs)
-    listed = run_lists.read(tmp_path / "runs", "vision/tiny", "smoke", "tuned")
+    listed = read_run_list(tmp_path / "runs", "vision/tiny", "smoke", "tuned")
     assert {wanted.run for wanted in listed.runs} == known.keys()
 
 

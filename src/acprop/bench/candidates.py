@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from acprop.bench.optimizers import find
 from acprop.bench.spaces import Space, Spaces
-from acprop.bench.studies import PlannedRun, Study
+from acprop.bench.studies import PlannedRun, Study, StudyArm
 from acprop.plain import Plain, canonical
 
 # Never a variant: a ruleset chooses it, or it does nothing without one that is chosen.
@@ -20,33 +20,23 @@ _CHOSEN = {"lr", "weight_decay", "decoupled", "eps", "beta1", "beta2", "betas"}
 class Candidate:
     """name: its optimizer, and what tells it from others of the same optimizer.
 
-    task_settings: where its arm differs in the task itself.
+    arm: the first of its arms.
     """
 
     name: str
-    optimizer: str
+    arm: StudyArm
     variant: Plain
-    task_settings: Plain
     space: Space
-    optional: bool
 
     def default_settings(self) -> Plain:
         """What its library takes if given nothing, but for the variant."""
-        return {**find(self.optimizer).published, **self.variant}
+        return {**find(self.arm.optimizer).published, **self.variant}
 
     def runs(
         self, study: Study, scale: str, settings: Plain, seeds: list[int]
     ) -> list[PlannedRun]:
         """One run for each seed."""
-        given = {**self.variant, **settings}
-        return [
-            PlannedRun(
-                study.spec(scale, self.optimizer, given, seed, **self.task_settings),
-                {**given, **self.task_settings},
-                self.optional,
-            )
-            for seed in seeds
-        ]
+        return study.runs(scale, self.arm, {**self.variant, **settings}, seeds)
 
 
 def candidates(study: Study, scale: str, spaces: Spaces) -> list[Candidate]:
@@ -59,10 +49,5 @@ def candidates(study: Study, scale: str, spaces: Spaces) -> list[Candidate]:
         own = {**variant, **arm.task_settings}
         name = " ".join([arm.optimizer, *(f"{k}={v}" for k, v in own.items())])
         key = canonical([arm.optimizer, variant, arm.task_settings])
-        found.setdefault(
-            key,
-            Candidate(
-                name, arm.optimizer, variant, arm.task_settings, space, arm.optional
-            ),
-        )
+        found.setdefault(key, Candidate(name, arm, variant, space))
     return list(found.values())

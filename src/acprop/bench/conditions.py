@@ -20,10 +20,7 @@ from typing import Any
 from acprop import checks, native
 from acprop.plain import Plain
 
-FIELDS = (
-    "threads", "kernel", "capability", "torch", "device", "processor", "ranks",
-)  # fmt: skip
-UNKNOWN = "unknown"
+FIELDS = ("threads", "kernel", "capability", "torch", "device", "processor", "ranks")
 
 
 @contextmanager
@@ -64,7 +61,7 @@ def machine(device: str = "cpu") -> Plain:
 
 def conditions(machine: Mapping[str, Any]) -> Plain:
     """Of a machine; what an older acprop did not record is unknown."""
-    return {name: machine.get(name, UNKNOWN) for name in FIELDS}
+    return {name: machine.get(name, "unknown") for name in FIELDS}
 
 
 def ran_under(known: Plain) -> list[Plain]:

@@ -9,21 +9,20 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from acprop.bench import index
+from acprop.bench import leases
 from acprop.bench.engines import Crew, End, Engine, Job, LocalEngine
-from acprop.bench.leases import Seen, Watch
+from acprop.bench.leases import Watch
 from acprop.bench.run_files import DamagedError
 from acprop.bench.signals import StopRequested, signals_at_end
 from acprop.bench.spec import RunSpec
 from acprop.bench.store import Store
 from acprop.records import RunStatus
 
-OnProgress = Callable[
-    [str, float], None
-]  # a run's id, and the share of it that is done
+# A run's id, and the share of it that is done.
+OnProgress = Callable[[str, float], None]
 _LOOK_EVERY = 0.2  # seconds, for a signal and for what the workers report
 _VISIT_EVERY = 1.0  # seconds, for runs that others work on
 # How often a run is tried again. A machine may go for no fault of the run's; a run that
@@ -58,45 +57,22 @@ def execute(
     """
     store = Store(root)
     store.check()
-    unique = list({spec.id: spec for spec in specs}.values())
-    outcomes: dict[str, Outcome] = {}
-
-    def note(outcome: Outcome) -> None:
-        outcomes[outcome.spec.id] = outcome
-        if on_progress is not None:
-            on_progress(outcome.spec.id, 1.0)
-        if on_end is not None:
-            on_end(outcome)
-
-    def job(spec: RunSpec, dead: Seen | None) -> Job:
-        study = (studies or {}).get(spec.id, "")
-        return Job(spec, root.absolute(), study, dead=dead)
-
-    todo = [spec for spec in unique if not _is_over(store, spec, note)]
-    if todo:  # else no process is started, and the disk may be read-only
+    unique = {spec.id: spec for spec in specs}
+    driver = _Driver(store, studies or {}, on_progress, on_end)
+    driver.waiting += [s for s in unique.values() if not driver.is_over(s)]
+    if driver.waiting:  # else no process is started, and the disk may be read-only
         store.prepare()
+        n_runs = len(driver.waiting)
         with (
             signals_at_end(),
-            (engine or LocalEngine(jobs)).open(root, len(todo)) as crew,
+            (engine or LocalEngine(jobs)).open(root, n_runs) as crew,
             signals_at_end() as stop_requested,
         ):
-            _Driver(store, todo, crew, job, note, on_progress).go(stop_requested)
-    index.read(root)  # whoever wants the status next need not wait
-    return [outcomes[spec.id] for spec in unique]
+            driver.go(crew, stop_requested)
+    return [driver.outcomes[run] for run in unique]
 
 
-def _is_over(store: Store, spec: RunSpec, note: Callable[[Outcome], None]) -> bool:
-    """Is there nothing to do? Then its outcome is noted."""
-    try:
-        status = store.folder(spec).status()
-        if status is None or not status.is_result:
-            return False
-        note(Outcome(spec, status))
-    except DamagedError as error:  # what is left of it is for a person to look at
-        note(Outcome(spec, RunStatus.ERROR, str(error)))
-    return True
-
-
+@dataclass(slots=True)
 class _Driver:
     """Gives jobs to a crew until no run is left.
 
@@ -105,30 +81,37 @@ class _Driver:
     elsewhere  runs that others have, each with what was seen of its lease
     """
 
-    def __init__(
-        self,
-        store: Store,
-        todo: Iterable[RunSpec],
-        crew: Crew,
-        job: Callable[[RunSpec, Seen | None], Job],
-        note: Callable[[Outcome], None],
-        on_progress: OnProgress | None,
-    ) -> None:
-        self.store, self.crew, self.job, self.note = store, crew, job, note
-        self.on_progress = on_progress
-        self.waiting = deque(todo)
-        self.running: dict[str, RunSpec] = {}
-        self.elsewhere: dict[str, tuple[RunSpec, Watch]] = {}
-        self.dead: dict[str, Seen] = {}
-        self.tries: Counter[tuple[str, str]] = Counter()
-        self.shares: dict[str, float] = {}
-        self.visited = 0.0
+    store: Store
+    studies: Mapping[str, str]
+    on_progress: OnProgress | None
+    on_end: Callable[[Outcome], None] | None
+    waiting: deque[RunSpec] = field(default_factory=deque[RunSpec])
+    running: dict[str, RunSpec] = field(default_factory=dict[str, RunSpec])
+    elsewhere: dict[str, tuple[RunSpec, Watch]] = field(
+        default_factory=dict[str, tuple[RunSpec, Watch]]
+    )
+    outcomes: dict[str, Outcome] = field(default_factory=dict[str, Outcome])
+    tries: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    shares: dict[str, float] = field(default_factory=dict[str, float])
+    lost_at: dict[str, float] = field(default_factory=dict[str, float])
+    visited: float = 0.0
 
-    def go(self, stop_requested: StopRequested) -> None:
+    def is_over(self, spec: RunSpec) -> bool:
+        """Is there nothing to do? Then its outcome is noted."""
+        try:
+            status = self.store.folder(spec).status()
+            if status is None or not status.is_result:
+                return False
+            self._note(Outcome(spec, status))
+        except DamagedError as error:  # what is left of it is for a person to look at
+            self._note(Outcome(spec, RunStatus.ERROR, str(error)))
+        return True
+
+    def go(self, crew: Crew, stop_requested: StopRequested) -> None:
         """Return when every run has an outcome; a signal raises KeyboardInterrupt."""
         while self.waiting or self.running or self.elsewhere:
-            self._submit()
-            found = self.crew.wait(_LOOK_EVERY)
+            self._submit(crew)
+            found = crew.wait(_LOOK_EVERY)
             if stop_requested():  # what has ended may have died of the same signal
                 raise KeyboardInterrupt
             for run, news in found:
@@ -140,40 +123,45 @@ class _Driver:
                 self._visit()
                 self.visited = time.monotonic()
 
-    def _submit(self) -> None:
-        jobs: list[Job] = []
-        room = self.crew.room()
-        while self.waiting and len(jobs) < room:
-            spec = self.waiting.popleft()
-            if _is_over(self.store, spec, self.note):
-                continue  # since we began, by another
-            holder = self.store.folder(spec).holder()
-            dead = self.dead.get(spec.id)
-            if holder is not None and holder != dead:
-                self.elsewhere[spec.id] = spec, Watch()
-                continue
-            self.running[spec.id] = spec
-            jobs.append(self.job(spec, dead))
-        if jobs:
-            self.crew.submit(jobs)
+    def _note(self, outcome: Outcome) -> None:
+        self.outcomes[outcome.spec.id] = outcome
+        self._progress(outcome.spec.id, 1.0)
+        if self.on_end is not None:
+            self.on_end(outcome)
 
     def _progress(self, run: str, share: float) -> None:
         self.shares[run] = share
         if self.on_progress is not None:
             self.on_progress(run, share)
 
+    def _submit(self, crew: Crew) -> None:
+        jobs: list[Job] = []
+        room = crew.room()
+        while self.waiting and len(jobs) < room:
+            spec = self.waiting.popleft()
+            if self.is_over(spec):
+                continue  # since we began, by another
+            if self.store.folder(spec).holder() is not None:
+                self.elsewhere[spec.id] = spec, Watch()
+                continue
+            self.running[spec.id] = spec
+            study = self.studies.get(spec.id, "")
+            jobs.append(Job(spec, self.store.root.absolute(), study))
+        if jobs:
+            crew.submit(jobs)
+
     def _ended(self, spec: RunSpec, end: End) -> None:
         """Once more, or that was it."""
         if end.trouble is None:
-            self.note(Outcome(spec, end.status, end.message))
+            self._note(Outcome(spec, end.status, end.message))
             return
         if end.trouble == "busy":
             self.elsewhere[spec.id] = spec, Watch()
             return
         key, share = (spec.id, end.trouble), self.shares.get(spec.id, 0.0)
-        if end.trouble == "lost" and share > self.shares.get(f"{spec.id} lost", 0.0):
+        if end.trouble == "lost" and share > self.lost_at.get(spec.id, 0.0):
             self.tries[key] = 0
-            self.shares[f"{spec.id} lost"] = share
+            self.lost_at[spec.id] = share
         self.tries[key] += 1
         if self.tries[key] <= _AGAIN[end.trouble]:
             self.waiting.append(spec)
@@ -181,19 +169,21 @@ class _Driver:
         if end.trouble != "failed":  # else its worker has recorded it
             with suppress(OSError, DamagedError):
                 self.store.folder(spec).fail(spec, end.message)
-        self.note(Outcome(spec, RunStatus.ERROR, end.message))
+        self._note(Outcome(spec, RunStatus.ERROR, end.message))
 
     def _visit(self) -> None:
         """Look at what others work on: it may be done, or they may have died."""
         for run, (spec, watch) in list(self.elsewhere.items()):
-            if _is_over(self.store, spec, self.note):
+            if self.is_over(spec):
                 del self.elsewhere[run]
                 continue
-            holder = self.store.folder(spec).holder()
+            folder = self.store.folder(spec)
+            holder = folder.holder()
             if holder is not None and holder.share:
                 self._progress(run, holder.share)
-            if holder is None or (not holder.is_here and watch.is_dead(holder)):
-                if holder is not None:
-                    self.dead[run] = holder
+            if holder is not None and watch.is_dead(holder):
+                leases.end(folder.path, holder)
+                holder = None
+            if holder is None:
                 del self.elsewhere[run]
                 self.waiting.append(spec)

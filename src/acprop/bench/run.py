@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, cast
 
 import torch
@@ -33,18 +33,8 @@ class Watcher(Protocol):
     def epoch(self, entry: Plain) -> None: ...
 
 
-class Nobody:
-    """A watcher that does nothing."""
-
-    def step(self, step: int, total: int, loss: float) -> None:
-        """Do nothing."""
-
-    def epoch(self, entry: Plain) -> None:
-        """Do nothing."""
-
-
 @dataclass(slots=True)
-class Progress:
+class RunProgress:
     """What a checkpoint holds besides the session.
 
     spent: seconds of training in the current epoch, evaluation off the clock.
@@ -85,19 +75,19 @@ def run(
             stack.enter_context(folder.locked())
             if not (resume or restart):
                 _check_beginning(folder)
-        ranks.wait()
+        # Another may have finished it since the caller looked.
+        if ranks.any_of(resume and ranks.is_first() and folder.has_result()):
+            return folder.status() or RunStatus.INTERRUPTED
         stop_requested = stack.enter_context(signals_as_flag())
         session = task.begin(spec.seed, optimizer)
-        progress = _restore(folder, session, spec) if resume else Progress()
+        progress = _restore(folder, session, spec) if resume else RunProgress()
         if ranks.is_first() and progress.step:
             folder.reopen(progress.step, machine(device))
         elif ranks.is_first():
             folder.forget()
             here = {"commit": commit(), "machine": machine(device)}
             folder.begin(spec, **here, **(about or {}))
-        loop = _Loop(
-            spec, folder, session, progress, watcher or Nobody(), checkpoint_seconds
-        )
+        loop = _Loop(spec, folder, session, progress, watcher, checkpoint_seconds)
         try:
             return loop.go(stop_requested, time.monotonic() + time_limit)
         except Exception as error:
@@ -119,35 +109,29 @@ def in_words(error: Exception) -> str:
     return words
 
 
-_ENDED = {
-    RunStatus.INTERRUPTED: "was interrupted",
-    RunStatus.TIMEOUT: "reached its time limit",
-    RunStatus.ERROR: "was ended by an error",
-}
-
-
 def _check_beginning(folder: RunFolder) -> None:
     status = folder.status()
-    if status is not None and status in _ENDED:
+    if status is not None and not status.is_result:
         raise checks.UserError(
-            f"run {folder.path.name} {_ENDED[status]} after {len(folder.metrics())} "
-            "epochs; add --resume to continue or --restart to begin again"
+            f"run {folder.path.name} must not have begun, got status {status} after "
+            f"{len(folder.metrics())} epochs; add --resume to continue or --restart to "
+            "begin again"
         )
 
 
-def _restore(folder: RunFolder, session: Session, spec: RunSpec) -> Progress:
+def _restore(folder: RunFolder, session: Session, spec: RunSpec) -> RunProgress:
     saved = folder.load(lambda found: _progress(found, session, spec))
     if saved is None:
-        return Progress()
+        return RunProgress()
     session.load_state_dict(saved["session"])
     return _progress(saved, session, spec)
 
 
-def _progress(saved: Plain, session: Session, spec: RunSpec) -> Progress:
+def _progress(saved: Plain, session: Session, spec: RunSpec) -> RunProgress:
     """How far a checkpoint is; ValueError if this run cannot have come there."""
     per_epoch = session.steps_per_epoch
     try:
-        progress = Progress(**saved["progress"])
+        progress = RunProgress(**saved["progress"])
         n_epochs = len(progress.history)
         is_ours = 0 <= progress.step <= per_epoch * spec.epochs and "session" in saved
         is_ours = is_ours and n_epochs == progress.step // per_epoch
@@ -185,23 +169,20 @@ def _feed(update: Callable[[bytes], object], value: Any) -> None:
         update(repr(value).encode())
 
 
+@dataclass
 class _Loop:
-    def __init__(
-        self,
-        spec: RunSpec,
-        folder: RunFolder,
-        session: Session,
-        progress: Progress,
-        watcher: Watcher,
-        checkpoint_seconds: float,
-    ) -> None:
-        self.spec, self.folder, self.session = spec, folder, session
-        self.progress, self.watcher = progress, watcher
-        self.checkpoint_seconds = checkpoint_seconds
-        self.per_epoch = session.steps_per_epoch
-        self.total = self.per_epoch * spec.epochs
+    spec: RunSpec
+    folder: RunFolder
+    session: Session
+    progress: RunProgress
+    watcher: Watcher | None
+    checkpoint_seconds: float
+
+    def __post_init__(self) -> None:
+        epochs, self.per_epoch = self.spec.epochs, self.session.steps_per_epoch
+        self.total = self.per_epoch * epochs
         self.factor = schedule(
-            **spec.schedule, epochs=spec.epochs, steps_per_epoch=self.per_epoch
+            **self.spec.schedule, epochs=epochs, steps_per_epoch=self.per_epoch
         )
 
     def go(self, stop_requested: StopRequested, deadline: float) -> RunStatus:
@@ -213,7 +194,8 @@ class _Loop:
             loss = self.session.train_step()["loss"]
             progress.step += 1
             progress.spent += time.perf_counter() - started
-            self.watcher.step(progress.step, self.total, loss)
+            if self.watcher is not None:
+                self.watcher.step(progress.step, self.total, loss)
             if not math.isfinite(loss):
                 return self._end(
                     RunStatus.DIVERGED, f"the loss was {loss} at step {progress.step}"
@@ -222,7 +204,7 @@ class _Loop:
             if at_end:
                 self._finish_epoch()
             now = time.monotonic()
-            status = self._stop(stop_requested, now >= deadline)
+            status = self._reason_to_stop(stop_requested, now >= deadline)
             last = progress.step == self.total
             if (status and not last) or at_end or now - saved > self.checkpoint_seconds:
                 self._save()
@@ -233,7 +215,9 @@ class _Loop:
                 return status
         return self._end(RunStatus.DONE)
 
-    def _stop(self, stop_requested: StopRequested, late: bool) -> RunStatus | None:
+    def _reason_to_stop(
+        self, stop_requested: StopRequested, late: bool
+    ) -> RunStatus | None:
         """All ranks agree, or one would wait for the others for ever."""
         if ranks.any_of(stop_requested()):
             return RunStatus.INTERRUPTED
@@ -258,20 +242,15 @@ class _Loop:
             self.folder.write_artifacts(self.session.artifacts())
         progress.spent = 0.0
         progress.history.append(entry)
-        self.watcher.epoch(entry)
+        if self.watcher is not None:
+            self.watcher.epoch(entry)
 
     def _save(self) -> None:
         """The checkpoint first: metrics that run ahead of it would not be resumed."""
         state = self.session.state_dict()  # every rank takes part in collecting it
-        if not ranks.is_first():
-            return
-        progress = {
-            "step": self.progress.step,
-            "spent": self.progress.spent,
-            "history": self.progress.history,
-        }
-        self.folder.save({"session": state, "progress": progress})
-        self.folder.write_metrics(self.progress.history)
+        if ranks.is_first():
+            self.folder.save({"session": state, "progress": asdict(self.progress)})
+            self.folder.write_metrics(self.progress.history)
 
     def _end(self, status: RunStatus, message: str = "") -> RunStatus:
         state = self.session.state_dict()  # every rank takes part in collecting it

@@ -1,12 +1,17 @@
-"""What a run's plain files must say, and what is wrong with one that does not."""
+"""A run's files: what each must say, and what is wrong with one that does not.
 
+A checkpoint is a table of tensors and plain values, sealed with its SHA-256. The other
+files are read without torch, so it is imported when it is needed.
+"""
+
+import io
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pydantic import ConfigDict, FiniteFloat
 
-from acprop import checks
+from acprop import checks, files
 from acprop.bench.spec import RunSpec
 from acprop.plain import Plain, checked
 from acprop.records import RunStatus
@@ -49,10 +54,11 @@ class Epoch:
 
 
 def read(path: Path, kind: type) -> Plain:
-    return read_text(str(path), kind, path.read_bytes())
+    """A file of JSON, checked to be of this kind."""
+    return parse(str(path), kind, path.read_bytes())
 
 
-def read_text(place: str, kind: type, text: bytes) -> Plain:
+def parse(place: str, kind: type, text: bytes) -> Plain:
     """The plain values of a text that is of this kind."""
     try:
         checked(kind, text)
@@ -61,3 +67,37 @@ def read_text(place: str, kind: type, text: bytes) -> Plain:
         raise DamagedError(
             f"{place}: {error}; move the folder away and run it again"
         ) from error
+
+
+def write_checkpoint(path: Path, state: Plain, *, older: Path | None) -> None:
+    """older: where the checkpoint that is there is kept."""
+    import torch
+
+    content = io.BytesIO()
+    torch.save(state, content)
+    content.write(files.seal(content.getbuffer()))
+    files.write(path, content.getbuffer(), older=older)
+
+
+def read_checkpoint(path: Path) -> Plain:
+    """ValueError if it is damaged: what there is instead, in words.
+
+    Not in torch's: it advises to switch its protection off.
+    """
+    import torch
+
+    try:
+        content = files.read_sealed(path)
+    except files.UnsealedError:
+        raise ValueError("one without its SHA-256") from None
+    except ValueError:
+        raise ValueError("another SHA-256 than its own") from None
+    try:
+        saved = torch.load(io.BytesIO(content), "cpu", weights_only=True)
+    except Exception:  # torch raises whatever its parsers raise
+        saved = None
+    if not isinstance(saved, dict):
+        raise ValueError(
+            f"{len(content)} bytes that are no table of tensors and plain values"
+        )
+    return saved  # pyright: ignore[reportUnknownVariableType]

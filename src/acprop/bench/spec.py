@@ -5,7 +5,7 @@ data. Names (of the study, of the scale) do not decide anything and are not hash
 """
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from acprop import checks
 from acprop.plain import Plain, canonical
@@ -26,38 +26,22 @@ class RunSpec:
     epochs: int
     seed: int
     schedule: Plain = field(default_factory=lambda: {"kind": "constant"})
-    # Computed once: a study may have ten thousand runs, and asks for their ids often.
+    # Computed once: a study may have ten thousand runs, and needs their ids often.
     id: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         checks.integer("epochs", self.epochs)
         checks.integer("seed", self.seed, least=0)
-        hashed = hashlib.sha256(self.canonical().encode())
-        object.__setattr__(self, "id", hashed.hexdigest()[:16])
-
-    def plain(self) -> Plain:
-        """As plain values; `from_plain` is the way back."""
-        return {
-            "task": self.task,
-            "task_settings": dict(self.task_settings),
-            "optimizer": self.optimizer,
-            "settings": dict(self.settings),
-            "epochs": self.epochs,
-            "seed": self.seed,
-            "schedule": dict(self.schedule),
-        }
-
-    def canonical(self) -> str:
-        """The one text of this spec."""
         try:
-            return canonical(self.plain())
+            text = canonical(self.plain())
         except (TypeError, ValueError, OverflowError) as error:
             raise checks.UserError(
                 f"settings must be finite JSON values, got {self.settings} and "
                 f"{self.task_settings}; {error}"
             ) from error
+        name = hashlib.sha256(text.encode()).hexdigest()[:16]
+        object.__setattr__(self, "id", name)
 
-
-def from_plain(plain: Plain) -> RunSpec:
-    """Read what `RunSpec.plain` wrote."""
-    return RunSpec(**plain)
+    def plain(self) -> Plain:
+        """As plain values; `RunSpec(**plain)` is the way back."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}

@@ -1,27 +1,84 @@
 """How far a study is: what is done, what runs, what failed, and how long it will take.
 
-The time left is what is left of every run, times the mean seconds of training of the
-finished runs of its optimizer (of all, or of the study's own estimate, while there are
-none), divided by how many run now.
+Which runs a study has requested is kept in the store, in
+run_lists/STUDY-SCALE-RULESET.json: whatever runs a study writes it again, and one that
+is damaged counts as none. The time left is what is left of every run, times the mean
+seconds of training of the finished runs of its optimizer (of all, or of the study's own
+estimate, while there are none), divided by how many run now.
 """
 
+import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 
-from acprop.bench import index
-from acprop.bench.index import Row
-from acprop.bench.run_lists import RequestedRun, RunList
-from acprop.bench.store import RunFolder
+from pydantic import FiniteFloat, NonNegativeInt, PositiveInt
+
+from acprop import files
+from acprop.bench.run_files import DamagedError
+from acprop.bench.spec import RunSpec
+from acprop.bench.store import RunFolder, Store, wall_seconds
+from acprop.plain import checked
+from acprop.records import RunStatus
 
 STATES = ("done", "diverged", "error", "timeout", "paused", "running", "waiting")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RequestedRun:
+    """A run that a study wants."""
+
+    run: str
+    optimizer: str
+    seed: NonNegativeInt
+    epochs: PositiveInt
+
+
+@dataclass(frozen=True, slots=True)
+class RunList:
+    """seconds: of one run, as the study estimates it."""
+
+    study: str
+    scale: str
+    ruleset: str
+    seconds: FiniteFloat
+    runs: tuple[RequestedRun, ...]
+
+    def write(self, root: Path) -> None:
+        """Keep it beside the runs, unless the disk is full or may only be read."""
+        path = _list_path(root, self.study, self.scale, self.ruleset)
+        with suppress(OSError):
+            files.write(path, json.dumps(asdict(self), ensure_ascii=False) + "\n")
+
+
+def requested(specs: Iterable[RunSpec]) -> tuple[RequestedRun, ...]:
+    """One of each, in their order."""
+    unique = {spec.id: spec for spec in specs}
+    return tuple(
+        RequestedRun(run, spec.optimizer, spec.seed, spec.epochs)
+        for run, spec in unique.items()
+    )
+
+
+def read_run_list(root: Path, study: str, scale: str, ruleset: str) -> RunList | None:
+    """What was requested; None if nothing was."""
+    try:
+        return checked(RunList, _list_path(root, study, scale, ruleset).read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def _list_path(root: Path, study: str, scale: str, ruleset: str) -> Path:
+    name = f"{study.replace('/', '-')}-{scale}-{ruleset}.json"
+    return root / "run_lists" / name
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerStatus:
     """One optimizer's runs: how many are in each state; seconds of work left."""
 
     optimizer: str
@@ -45,7 +102,7 @@ class Status:
     study: str
     scale: str
     ruleset: str
-    lines: tuple[Line, ...]
+    lines: tuple[OptimizerStatus, ...]
     share: float
     workers: int
     seconds_left: float
@@ -62,72 +119,68 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    wanted: RequestedRun
+class _RunState:
+    """share: of its work that is done. seconds: that it took so far."""
+
+    optimizer: str
     state: str
-    share: float  # of its work that is done
+    share: float = 0.0
+    seconds: float = 0.0
+    message: str = ""
 
 
 def status_of(wanted: RunList, root: Path) -> Status:
     """Look at every run that the study has requested."""
-    rows = index.read(root)
-    runs = [_look(one, rows.get(one.run), root) for one in wanted.runs]
-    seconds = _seconds(runs, rows, wanted.seconds)
-    lines = tuple(
-        _line(optimizer, [r for r in runs if r.wanted.optimizer == optimizer], seconds)
-        for optimizer in dict.fromkeys(run.wanted.optimizer for run in runs)
-    )
+    Store(root).check()
+    runs = [_look(run, RunFolder(root / run.run)) for run in wanted.runs]
+    done = [run.seconds for run in runs if run.state == "done"]
+    guess = fmean(done) if done else wanted.seconds
+    lines: list[OptimizerStatus] = []
+    total = 0.0
+    for optimizer in dict.fromkeys(run.optimizer for run in runs):
+        own = [run for run in runs if run.optimizer == optimizer]
+        done = [run.seconds for run in own if run.state == "done"]
+        each = fmean(done) if done else guess
+        total += each * len(own)
+        left = each * sum(1 - run.share for run in own)
+        counts = Counter(run.state for run in own)
+        lines.append(OptimizerStatus(optimizer, dict(counts), left))
     workers = sum(run.state == "running" for run in runs)
     left = sum(line.seconds_left for line in lines)
-    total = sum(seconds[run.wanted.optimizer] for run in runs)
+    troubles = Counter(
+        f"{run.state}: {run.message}"
+        for run in runs
+        if run.state in ("error", "timeout")
+    )
     return Status(
         wanted.study,
         wanted.scale,
         wanted.ruleset,
-        lines,
+        tuple(lines),
         share=1 - left / total if total else float(not left),
         workers=workers,
         seconds_left=left / (workers or os.cpu_count() or 1),
-        troubles=_troubles(runs, rows),
+        troubles=tuple(f"{n} × {words}" for words, n in troubles.items()),
     )
 
 
-def _look(wanted: RequestedRun, row: Row | None, root: Path) -> _Run:
-    if row is not None and row.is_result:
-        return _Run(wanted, row.status, 1.0)
-    done = row.epochs / wanted.epochs if row is not None else 0.0
-    folder = RunFolder(root / wanted.run)
-    holder = folder.holder() if folder.path.exists() else None
+def _look(wanted: RequestedRun, folder: RunFolder) -> _RunState:
+    name = wanted.optimizer
+    status, message, share, seconds = None, "", 0.0, 0.0
+    try:
+        known, history = folder.read(), folder.metrics()
+        status, message = RunStatus(known["status"]), known.get("message", "")
+        share, seconds = len(history) / wanted.epochs, wall_seconds(history)
+        if status.is_result:
+            return _RunState(name, status, 1.0, seconds)
+    except FileNotFoundError:
+        pass  # not yet begun
+    except DamagedError as error:
+        status, message = RunStatus.ERROR, str(error)
+    holder = folder.holder()
     if holder is not None:
-        return _Run(wanted, "running", max(done, holder.share))
-    if row is None:
-        return _Run(wanted, "waiting", 0.0)
-    return _Run(wanted, "paused" if row.status == "interrupted" else row.status, done)
-
-
-def _seconds(
-    runs: Iterable[_Run], rows: Mapping[str, Row], guess: float
-) -> dict[str, float]:
-    """What one run of each optimizer takes."""
-    taken: dict[str, list[float]] = {}
-    for run in runs:
-        known = taken.setdefault(run.wanted.optimizer, [])
-        if run.state == "done":
-            known.append(rows[run.wanted.run].wall_seconds)
-    everything = [seconds for known in taken.values() for seconds in known]
-    mean = fmean(everything) if everything else guess
-    return {name: fmean(known) if known else mean for name, known in taken.items()}
-
-
-def _line(optimizer: str, runs: list[_Run], seconds: Mapping[str, float]) -> Line:
-    left = sum(1 - run.share for run in runs) * seconds[optimizer]
-    return Line(optimizer, dict(Counter(run.state for run in runs)), left)
-
-
-def _troubles(runs: Iterable[_Run], rows: Mapping[str, Row]) -> tuple[str, ...]:
-    messages = Counter(
-        f"{run.state}: {row.damage or row.message}"
-        for run in runs
-        if run.state in ("error", "timeout") and (row := rows.get(run.wanted.run))
-    )
-    return tuple(f"{n} × {words}" for words, n in messages.items())
+        return _RunState(name, "running", max(share, holder.share))
+    if status is None:
+        return _RunState(name, "waiting")
+    state = "paused" if status is RunStatus.INTERRUPTED else status
+    return _RunState(name, state, share, seconds, message)

@@ -6,30 +6,29 @@ runs/<id>/metrics.jsonl   one line for each epoch
 runs/<id>/checkpoint.pt   where to continue, sealed with its SHA-256
 runs/<id>/checkpoint.older.pt   the one before, in case that one is damaged
 runs/<id>/artifacts/      what can be looked at, such as samples
-runs/<id>/lock, lease.1   held by the process that works on it
-index/                    derived from the runs; can be deleted
+runs/<id>/lease.1         of the process that works on it
+run_lists/                which runs a study requested; can be deleted
 """
 
 import json
 import logging
 import os
-import re
 import shutil
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from acprop import checks, files
-from acprop.bench import checkpoints, leases, locks, run_files
+from acprop.bench import leases, run_files
 from acprop.bench.conditions import commit, conditions, in_words, machine, ran_under
-from acprop.bench.spec import RunSpec, from_plain
+from acprop.bench.run_files import DamagedError
+from acprop.bench.spec import RunSpec
 from acprop.plain import Plain, jsonable, to_line
 from acprop.records import Ruleset, RunRecord, RunStatus
 
 VERSION = 2
-_RUN = re.compile(r"[0-9a-f]{16}")
-_FILES = ("metrics.jsonl", *checkpoints.NAMES, "run.json")
+_CHECKPOINTS = _LAST, _OLDER = "checkpoint.pt", "checkpoint.older.pt"
 _log = logging.getLogger(__name__)
 
 
@@ -58,53 +57,42 @@ class Store:
         if not (self.root / "store.json").exists():
             files.write(self.root / "store.json", to_line({"version": VERSION}) + "\n")
 
-    def folder(self, spec: RunSpec, *, dead: leases.Seen | None = None) -> "RunFolder":
-        """Where this run lives; nothing is written yet.
-
-        dead: a lease that was watched and found dead.
-        """
-        return RunFolder(self.root / spec.id, dead=dead)
-
-    def folders(self) -> "Iterator[RunFolder]":
-        """Every run that was begun, in the order of their ids."""
-        names = os.listdir(self.root) if self.root.is_dir() else []
-        for name in sorted(filter(_RUN.fullmatch, names)):
-            yield RunFolder(self.root / name)
+    def folder(self, spec: RunSpec) -> "RunFolder":
+        """Where this run lives; nothing is written yet."""
+        return RunFolder(self.root / spec.id)
 
     def finished(self, spec: RunSpec) -> bool:
         """Has it come to a result?"""
-        status = self.folder(spec).status()
-        return status is not None and status.is_result
+        return self.folder(spec).has_result()
 
 
 class RunFolder:
     """One run's files."""
 
-    def __init__(self, path: Path, *, dead: leases.Seen | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._dead = dead
-        self._lease: leases.Lease | None = None
+        self._held: leases.HeldRun | None = None
         self._passed_over: list[str] = []  # what was wrong with the last checkpoint
 
     @contextmanager
     def locked(self) -> Generator[None]:
         """Hold the run; RunInUseError if another process does."""
-        with locks.lock_run(self.path, self._dead) as self._lease:
+        with leases.hold(self.path) as self._held:
             try:
                 for part in self.path.glob(files.PARTS):  # of a killed process
                     part.unlink(missing_ok=True)
                 yield
             finally:
-                self._lease = None
+                self._held = None
 
-    def holder(self) -> leases.Seen | None:
+    def holder(self) -> leases.Lease | None:
         """Who works on it, as far as one can see without waiting; None is nobody."""
-        return locks.holder(self.path)
+        return leases.holder(self.path)
 
     def note(self, share: float) -> None:
         """Let others see how much of the run is done, if we hold it."""
-        if self._lease is not None:
-            self._lease.note(share)
+        if self._held is not None:
+            self._held.note(share)
 
     def begin(self, spec: RunSpec, **about: Any) -> None:
         """Write down what is about to be run.
@@ -158,10 +146,15 @@ class RunFolder:
         except FileNotFoundError:
             return None
 
+    def has_result(self) -> bool:
+        """Is there nothing left to run?"""
+        status = self.status()
+        return status is not None and status.is_result
+
     def write_metrics(self, history: list[Plain]) -> None:
         """Write all epochs so far: a file of at most some hundred lines."""
-        self._check()
         lines = "".join(to_line(entry) + "\n" for entry in history)
+        self._check()
         files.write(self.path / "metrics.jsonl", lines)
 
     def metrics(self) -> list[Plain]:
@@ -169,7 +162,7 @@ class RunFolder:
         path = self.path / "metrics.jsonl"
         lines = path.read_bytes().splitlines() if path.exists() else []
         return [
-            run_files.read_text(f"{path}, line {number}", run_files.Epoch, line)
+            run_files.parse(f"{path}, line {number}", run_files.Epoch, line)
             for number, line in enumerate(lines, 1)
         ]
 
@@ -186,7 +179,8 @@ class RunFolder:
     def save(self, state: Plain) -> None:
         """Write a checkpoint; the last one is kept, unless it was damaged."""
         self._check()
-        checkpoints.save(self.path, state, keep_last=not self._passed_over)
+        older = None if self._passed_over else self.path / _OLDER
+        run_files.write_checkpoint(self.path / _LAST, state, older=older)
         self._passed_over = []
 
     def load(self, check: Callable[[Plain], object] = bool) -> Plain | None:
@@ -194,33 +188,43 @@ class RunFolder:
 
         check: raises a ValueError about one that cannot be of this run.
         """
-        saved, self._passed_over = checkpoints.load(self.path, check)
-        return saved
+        damaged = self._passed_over = list[str]()
+        there = [name for name in _CHECKPOINTS if (self.path / name).exists()]
+        for name in there:
+            path = self.path / name
+            try:
+                saved = run_files.read_checkpoint(path)
+                check(saved)
+            except ValueError as error:
+                damaged.append(
+                    f"{path} must be a whole checkpoint of this run, got {error}"
+                )
+                continue
+            if name == _OLDER:
+                _log.warning(
+                    "run %s goes on from the checkpoint before its last: %s",
+                    self.path.name,
+                    damaged[0] if damaged else f"{self.path / _LAST} is not there",
+                )
+            return saved
+        if there:
+            raise DamagedError(
+                f"{'; '.join(damaged)}; delete {' and '.join(there)}, and the run "
+                "begins again"
+            )
+        return None
 
     def forget(self) -> None:
         """Remove everything, so that the run can begin again."""
-        for name in _FILES:
+        self.drop_checkpoint()
+        for name in ("metrics.jsonl", "run.json"):
             (self.path / name).unlink(missing_ok=True)
         shutil.rmtree(self.path / "artifacts", ignore_errors=True)
 
     def drop_checkpoint(self) -> None:
         """A finished run is not resumed."""
-        for name in checkpoints.NAMES:
+        for name in _CHECKPOINTS:
             (self.path / name).unlink(missing_ok=True)
-
-    def copy_from(self, source: "RunFolder") -> None:
-        """Take another store's files of this run.
-
-        run.json comes last: before it is there, the run has not ended.
-        """
-        artifacts = [f"artifacts/{name}" for name in source.artifacts()]
-        for name in (*artifacts, *_FILES):
-            if (source.path / name).exists():
-                files.write(self.path / name, (source.path / name).read_bytes())
-        status = self.status()
-        if status is not None and status.is_result:
-            self.drop_checkpoint()
-            leases.clear(self.path)
 
     def record(
         self,
@@ -235,7 +239,7 @@ class RunFolder:
         study_settings: those that the study wrote down; None is all there are.
         """
         known = self.read()
-        spec = from_plain(known["spec"])
+        spec = RunSpec(**known["spec"])
         history = tuple(self.metrics())
         return RunRecord(
             run=self.path.name,
@@ -249,9 +253,7 @@ class RunFolder:
             status=RunStatus(known["status"]),
             history=history,
             final=known.get("final", {}),
-            wall_seconds=sum(
-                entry.get("wall_seconds", 0.0) or 0.0 for entry in history
-            ),
+            wall_seconds=wall_seconds(history),
             commit=known.get("commit", ""),
             machine={**known.get("machine", {}), "ran_under": ran_under(known)},
             data=known.get("data", {}),
@@ -262,13 +264,18 @@ class RunFolder:
 
     def _check(self) -> None:
         """Write nothing to a run that is another process's by now."""
-        if self._lease is not None:
-            self._lease.check()
+        if self._held is not None:
+            self._held.check()
 
     def _write_run(self, value: Plain) -> None:
         self._check()
         text = json.dumps(jsonable(value), indent=1, ensure_ascii=False)
         files.write(self.path / "run.json", text)
+
+
+def wall_seconds(history: Iterable[Plain]) -> float:
+    """Of training, in these epochs."""
+    return sum(entry.get("wall_seconds") or 0.0 for entry in history)
 
 
 def _attempt(step: int) -> Plain:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from acprop import checks
-from acprop.bench.documents import Mistake, Strict, load
+from acprop.bench.documents import Strict, at, load
 from acprop.bench.optimizers import find, resolved
 from acprop.bench.spaces import FOLDER as SPACES
 from acprop.bench.spec import RunSpec
@@ -23,7 +23,7 @@ from acprop.plain import Plain, canonical
 from acprop.records import StudyRecord
 
 
-class Arm(Strict):
+class StudyArm(Strict):
     """One thing that is compared: an optimizer, its settings, and a grid of others.
 
     scales: at which scales it takes part; empty is all.
@@ -91,7 +91,7 @@ class Study(Strict):
     axes: list[str] = Field(default_factory=list)
     metrics: list[str]
     task_settings: Plain
-    arms: list[Arm]
+    arms: list[StudyArm]
     scales: dict[str, Scale]
 
     def scale(self, name: str) -> Scale:
@@ -117,16 +117,26 @@ class Study(Strict):
     def planned(self, scale: str) -> list[PlannedRun]:
         """All runs, in the order of the arms, seeds innermost."""
         return [
-            PlannedRun(
-                self.spec(scale, arm.optimizer, settings, seed, **arm.task_settings),
-                {**settings, **arm.task_settings},
-                arm.optional,
-            )
+            run
             for arm, settings in self.points(scale)
-            for seed in self.scale(scale).seeds
+            for run in self.runs(scale, arm, settings, self.scale(scale).seeds)
         ]
 
-    def points(self, scale: str) -> Iterator[tuple[Arm, Plain]]:
+    def runs(
+        self, scale: str, arm: StudyArm, settings: Plain, seeds: list[int]
+    ) -> list[PlannedRun]:
+        """An arm with these settings, one run for each seed."""
+        task = arm.task_settings
+        return [
+            PlannedRun(
+                self.spec(scale, arm.optimizer, settings, seed, **task),
+                {**settings, **task},
+                arm.optional,
+            )
+            for seed in seeds
+        ]
+
+    def points(self, scale: str) -> Iterator[tuple[StudyArm, Plain]]:
         """Every arm of a scale with every point of its grid."""
         replaced = self.scale(scale).grid
         for arm in self.arms:
@@ -169,116 +179,53 @@ class StudyFolder:
     def study(self, name: str) -> Study:
         """Read one; what is wrong with it is told before anything is run."""
         checks.one_of("study", name, self.names())
-        path = self.root / f"{name}.toml"
 
-        def mistakes(study: Study) -> Iterator[Mistake]:
-            if study.name != name:
-                words = f"name must be {name!r} in {name}.toml, got {study.name!r}"
-                yield Mistake(("name",), words)
-            yield from _mistakes(study)
+        def check(study: Study) -> None:
+            with at("name"):
+                checks.one_of("name", study.name, [name])
+            _check(study)
 
-        return load(path, Study, name=f"{name}.toml", what="study", mistakes=mistakes)
+        return load(self.root / f"{name}.toml", Study, f"{name}.toml", check)
 
 
-def _mistakes(study: Study) -> Iterator[Mistake]:
+def _check(study: Study) -> None:
     """A misspelt name would be ignored, and its runs be missing or others."""
-    if study.task not in TASKS:
-        words = f"task must be one of {', '.join(TASKS)}, got {study.task!r}"
-        yield Mistake(("task",), words + checks.meant(study.task, TASKS))
-        return
+    with at("task"):
+        checks.one_of("task", study.task, TASKS)
     for i, arm in enumerate(study.arms):
-        yield from _in_an_arm(study, arm, ("arms", i))
-    known = {key: None for arm in study.arms for key in arm.grid}
+        with at("arms", i):
+            find(arm.optimizer)
+            for name in arm.scales:
+                checks.one_of("scales", name, study.scales)
+    grids = {key: None for arm in study.arms for key in arm.grid}
     for name, scale in study.scales.items():
-        for key in scale.grid:
-            if key not in known:
-                yield Mistake(
-                    ("scales", name, "grid", key),
-                    f"a scale's grid must name what an arm's does "
-                    f"({', '.join(known) or 'none'}), got {key}"
-                    f"{checks.meant(key, known)}",
+        with at("scales", name):
+            for key in scale.grid:
+                checks.one_of("grid", key, grids)
+            if both := set(scale.tuning.seeds) & set(scale.seeds):
+                raise checks.UserError(
+                    "tuning.seeds must be used for nothing else, got "
+                    f"{min(both)} among the scale's own"
                 )
-        if both := set(scale.tuning.seeds) & set(scale.seeds):
-            yield Mistake(
-                ("scales", name, "tuning"),
-                f"seeds of tuning must be used for nothing else, got {min(both)} "
-                "among the scale's own",
-            )
-    yield from _in_the_task(study)
-
-
-def _in_an_arm(
-    study: Study, arm: Arm, here: tuple[str | int, ...]
-) -> Iterator[Mistake]:
-    for name in arm.scales:
-        if name not in study.scales:
-            yield Mistake(
-                (*here, "scales"),
-                f"an arm's scales must be among {', '.join(study.scales)}, got {name}"
-                f"{checks.meant(name, study.scales)}",
-            )
-    try:
-        find(arm.optimizer)
-    except ValueError as error:
-        yield Mistake((*here, "optimizer"), str(error))
-        return
-    first = {key: values[0] for key, values in arm.grid.items() if values}
-    points = [("settings", {**first, **arm.settings})]
-    points += [
-        ("grid", {**first, **arm.settings, key: value})
-        for key, values in arm.grid.items()
-        for value in values
-    ]
-    for table, point in points:
-        try:
-            resolved(arm.optimizer, point)
-        except checks.UnknownNameError as error:
-            table = "grid" if error.name in arm.grid else "settings"
-            yield Mistake((*here, table, error.name), str(error))
-            return
-        except (ValueError, TypeError) as error:
-            yield Mistake((*here, table), str(error))
-            return
-
-
-def _in_the_task(study: Study) -> Iterator[Mistake]:
-    """The settings of the task as every arm of every scale puts them together."""
-    tables: list[tuple[tuple[str | int, ...], Plain]] = [((), study.task_settings)]
-    for name, scale in study.scales.items():
-        tables.append((("scales", name), scale.task_settings))
-        for i, arm in enumerate(study.arms):
-            if arm.task_settings:
-                tables.append((("arms", i), arm.task_settings))
-    for name, scale in study.scales.items():
-        for arm in study.arms:
-            if arm.scales and name not in arm.scales:
-                continue
-            merged = {
-                **study.task_settings,
-                **scale.task_settings,
-                **arm.task_settings,
-            }
-            try:
-                canonical([merged, scale.schedule])  # neither NaN nor a date
-                check_settings(study.task, merged)
-            except checks.UnknownNameError as error:
-                place = next(p for p, plain in tables if error.name in plain)
-                yield Mistake((*place, "task_settings", error.name), str(error))
-                return
-            except (ValueError, TypeError) as error:
-                yield Mistake(("scales", name), str(error))
-                return
+        for arm, settings in study.points(name):
+            with at("arms", study.arms.index(arm)):
+                resolved(arm.optimizer, settings)
+            with at("task_settings"):
+                task = {**study.task_settings, **scale.task_settings}
+                task |= arm.task_settings
+                canonical([task, scale.schedule])  # neither NaN nor a date
+                check_settings(study.task, task)
 
 
 def study_folder(root: Path | None = None) -> StudyFolder:
     """Find the studies: in `root`, in ACPROP_STUDIES, or in a checkout around us."""
-    told = root or os.environ.get("ACPROP_STUDIES")
+    given = root or os.environ.get("ACPROP_STUDIES")
     here = [Path.cwd(), *Path.cwd().parents, Path(__file__).resolve().parents[3]]
-    places = [Path(told)] if told else [folder / "studies" for folder in here]
+    places = [Path(given)] if given else [folder / "studies" for folder in here]
     for place in places:
         if place.is_dir() and StudyFolder(place).names():
             return StudyFolder(place)
     raise checks.UserError(
-        f"studies must be a folder of TOML files, got {told or 'none around here'}; "
+        f"studies must be a folder of TOML files, got {given or 'none around here'}; "
         "run inside a checkout of acprop or set ACPROP_STUDIES"
     )

@@ -14,12 +14,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from types import TracebackType
-from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from acprop.bench.signals import signals_at_end
 
@@ -43,17 +42,9 @@ class WorkerDiedError(RuntimeError):
         super().__init__(words)
 
 
-class Progress(NamedTuple):
-    """What a worker reports about its item before it is done."""
-
-    value: Any
-
-
-@dataclass(slots=True)
-class _Worker(Generic[A]):
+class _Worker(NamedTuple):
     process: SpawnProcess
     pipe: "Connection[Any, Any]"
-    items: list[A]  # what it works on: one, or none
 
 
 class Pool(Generic[A, B]):
@@ -63,14 +54,15 @@ class Pool(Generic[A, B]):
         # spawn: the native sweep and torch have threads, which a fork would lose
         self._context = get_context("spawn")
         self._work, self._size = work, size
-        self._workers: list[_Worker[A]] = []
+        self._idle: list[_Worker] = []
+        self._busy: dict[_Worker, A] = {}
         # Nobody writes to it. It ends when we close it, or when this process ends.
         self._lifeline, self._end = self._context.Pipe(duplex=False)
 
     @property
     def n_busy(self) -> int:
         """How many items are worked on."""
-        return sum(len(worker.items) for worker in self._workers)
+        return len(self._busy)
 
     @property
     def room(self) -> int:
@@ -79,43 +71,42 @@ class Pool(Generic[A, B]):
 
     def submit(self, item: A) -> None:
         """Give an item to a worker that has none."""
-        idle = [worker for worker in self._workers if not worker.items]
-        worker = idle[0] if idle else self._start()
-        worker.items.append(item)
+        worker = self._idle.pop() if self._idle else self._start()
+        self._busy[worker] = item
         with suppress(OSError):  # it was killed while it waited: `wait` will notice
             worker.pipe.send(item)
 
-    def wait(self, seconds: float) -> list[tuple[A, Progress | Future[B]]]:
+    def wait(self, seconds: float) -> list[tuple[A, float | Future[B]]]:
         """What was reported, and what is done, as soon as there is any of it."""
-        busy = {worker.pipe: worker for worker in self._workers if worker.items}
-        if not busy:
+        if not self._busy:
             time.sleep(seconds)
             return []
-        found: list[tuple[A, Progress | Future[B]]] = []
-        for pipe in wait(list(busy), seconds):
-            self._receive(busy[cast("Connection[Any, Any]", pipe)], found)
+        ready = wait([worker.pipe for worker in self._busy], seconds)
+        found: list[tuple[A, float | Future[B]]] = []
+        for worker in [worker for worker in self._busy if worker.pipe in ready]:
+            item = self._busy[worker]
+            found += [(item, news) for news in self._receive(worker)]
         return found
 
-    def _receive(
-        self, worker: _Worker[A], found: list[tuple[A, Progress | Future[B]]]
-    ) -> None:
-        (item,) = worker.items
+    def _receive(self, worker: _Worker) -> list[float | Future[B]]:
+        found: list[float | Future[B]] = []
         try:
-            while worker.items and worker.pipe.poll():
+            while worker in self._busy and worker.pipe.poll():
                 kind, value = worker.pipe.recv()
                 if kind == "progress":
-                    found.append((item, Progress(value)))
-                else:
-                    worker.items.clear()
-                    found.append((item, _future(kind, value)))
+                    found.append(value)
+                    continue
+                del self._busy[worker]
+                self._idle.append(worker)
+                found.append(_future(kind, value))
         except (EOFError, OSError):
-            self._workers.remove(worker)
+            del self._busy[worker]
             worker.process.join()
             worker.pipe.close()
-            error = WorkerDiedError(worker.process.exitcode)
-            found.append((item, _future("error", error)))
+            found.append(_future("error", WorkerDiedError(worker.process.exitcode)))
+        return found
 
-    def _start(self) -> _Worker[A]:
+    def _start(self) -> _Worker:
         """Start a worker that ignores Ctrl-C, which a terminal sends to it as well.
 
         One that is not ready yet would die of it with a traceback. The signal is not
@@ -131,8 +122,7 @@ class Pool(Generic[A, B]):
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, old)
             theirs.close()
-        self._workers.append(_Worker(process, ours, []))
-        return self._workers[-1]
+        return _Worker(process, ours)
 
     def __enter__(self) -> Self:
         return self
@@ -143,15 +133,15 @@ class Pool(Generic[A, B]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        workers = [*self._idle, *self._busy]
         if kind is not None:
             self._end.close()
-            for worker in self._workers:
+            for worker in workers:
                 worker.process.terminate()  # at once, also one that is not ready yet
-        for worker in self._workers:
+        for worker in workers:
             worker.pipe.close()  # who waits for an item, or for us to listen, ends
-        for worker in self._workers:
+        for worker in workers:
             worker.process.join()
-        self._workers.clear()
         self._end.close()
         self._lifeline.close()
 
@@ -176,16 +166,16 @@ def run_in_processes(
             found = pool.wait(_LOOK_EVERY)
             if stop_requested():  # what is done may have died of the same signal
                 raise KeyboardInterrupt
-            for item, end in found:
-                if isinstance(end, Future):
-                    ended(item, end)
+            for item, news in found:
+                if isinstance(news, Future):
+                    ended(item, news)
 
 
-def report_progress(value: Any) -> None:
+def report_progress(share: float) -> None:
     """In a worker: how far its item is, for whoever waits for it."""
     if _to_parent is not None:
         with suppress(OSError):  # nobody listens any more
-            _to_parent.send(("progress", value))
+            _to_parent.send(("progress", share))
 
 
 def _future(kind: str, value: Any) -> Future[Any]:
@@ -213,24 +203,21 @@ def _serve(
     threading.Thread(target=_leave_after, args=(lifeline,), daemon=True).start()
     with suppress(EOFError, OSError):
         while True:
-            _answer(pipe, work, pipe.recv())
+            _do(work, pipe.recv(), pipe)
 
 
-def _answer(
-    pipe: "Connection[Any, Any]", work: Callable[[Any], Any], item: Any
-) -> None:
+def _do(work: Callable[[Any], Any], item: Any, pipe: "Connection[Any, Any]") -> None:
     try:
-        value = work(item)
+        kind, value = "done", work(item)
     except Exception as error:  # it is the item's, and the parent decides
         error.add_note("".join(traceback.format_exception(error)))
-        try:
-            pipe.send(("error", error))
-        except OSError:
-            raise
-        except Exception:  # an error that cannot be sent
-            pipe.send(("error", RuntimeError(f"{type(error).__name__}: {error}")))
-    else:
-        pipe.send(("done", value))
+        kind, value = "error", error
+    try:
+        pipe.send((kind, value))
+    except OSError:
+        raise
+    except Exception:  # a value that cannot be sent
+        pipe.send(("error", RuntimeError(f"{type(value).__name__}: {value}")))
 
 
 def _leave_after(lifeline: "Connection[Any, Any]") -> None:

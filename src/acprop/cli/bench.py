@@ -208,7 +208,7 @@ def optimizers(
 ) -> None:
     """List the optimizers and their cell of the paper's Table 1.
 
-    With --json also their defaults, the paper's grid and the search space.
+    With --json also their defaults and the search space.
     """
     from acprop.bench.optimizers import rows
     from acprop.bench.spaces import read_spaces
@@ -231,4 +231,3 @@ def optimizers(
 
 
 app.command()(store.status)
-app.command()(store.collect)

@@ -1,4 +1,4 @@
-"""`acprop bench status` and `acprop bench collect`: what a store of runs holds."""
+"""`acprop bench status`: how far a study is in a store of runs."""
 
 import json as json_module
 from dataclasses import asdict
@@ -9,7 +9,7 @@ import typer
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from acprop.cli import show, stopping
+from acprop.cli import show
 from acprop.progress import duration
 
 if TYPE_CHECKING:
@@ -52,27 +52,3 @@ def _show(found: "Status") -> None:
     show.console.print(words)
     for trouble in found.troubles:
         show.console.print(f"  {trouble}", markup=False)
-
-
-def collect(
-    stores: Annotated[list[Path], typer.Argument(help="folders of runs")],
-    into: Annotated[Path, typer.Option(help="the store that takes them in")],
-) -> None:
-    """Merge the stores of several machines; a result beats none, nothing is lost."""
-    from acprop.bench.merge import merge
-    from acprop.progress import Bar
-
-    stopping.answer_with("stopped; run it again and it continues where it was")
-    with Bar("runs") as bar:
-        merged = merge(stores, into, on_run=bar.advance)
-    typer.echo(
-        f"{merged.new} new, {merged.better} better than what was there, "
-        f"{merged.known} known"
-    )
-    for line in merged.unlike:
-        typer.echo(f"not compared: {line}", err=True)
-    for line in merged.conflicts:
-        typer.echo(f"conflict: {line}", err=True)
-    for line in merged.problems:
-        typer.echo(f"left out: {line}", err=True)
-    raise typer.Exit(int(bool(merged.conflicts or merged.problems)))

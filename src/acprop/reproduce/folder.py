@@ -14,7 +14,7 @@ from pathlib import Path
 
 from acprop import checks, files, sources
 
-_MARK = re.compile(r"((verdicts |figures |)[0-9a-f]{16}\n?)+")  # earlier ones: one line
+_MARK = re.compile(r"verdicts [0-9a-f]{16}\nfigures [0-9a-f]{16}\n")
 
 
 def open_folder(root: Path) -> None:

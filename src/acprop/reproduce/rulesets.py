@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 
 from acprop import checks
 from acprop.bench.candidates import Candidate, candidates
-from acprop.bench.designs import SOBOL, sobol
-from acprop.bench.spaces import Spaces, read_spaces
+from acprop.bench.spaces import SOBOL, Spaces, read_spaces, sobol
 from acprop.bench.studies import PlannedRun, Study, study_folder
 from acprop.checks import UserError
 from acprop.metrics import primary_metric

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from acprop.bench import run_lists
 from acprop.bench.engines import Engine
 from acprop.bench.execute import Outcome, execute
 from acprop.bench.run_files import DamagedError
-from acprop.bench.run_lists import RunList
 from acprop.bench.spec import RunSpec
+from acprop.bench.status import RunList, requested
 from acprop.bench.store import Store
 from acprop.bench.studies import PlannedRun, Study
 from acprop.bench.tasks import dataset_of
@@ -123,7 +122,7 @@ def list_runs(
     study: Study, scale: str, ruleset: Ruleset, specs: Iterable[RunSpec]
 ) -> RunList:
     """These runs, for `acprop bench status`."""
-    seconds, wanted = study.scale(scale).seconds, run_lists.requested(specs)
+    seconds, wanted = study.scale(scale).seconds, requested(specs)
     return RunList(study.name, scale, ruleset.name, seconds, wanted)
 
 
@@ -228,8 +227,7 @@ class _Driver:
         self.bar.show(stage.study.name)
         if stage.planned:
             specs = [plan.spec for plan in (*stage.before, *stage.planned)]
-            wanted = list_runs(stage.study, self.scale, self.ruleset, specs)
-            run_lists.write(self.runs, wanted)
+            list_runs(stage.study, self.scale, self.ruleset, specs).write(self.runs)
         for plan in stage.planned:
             if self._is_able(plan.spec):
                 stage.able.setdefault(plan.spec.id, plan)

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from acprop import checks
-from acprop.bench import run_lists
-from acprop.bench.status import Status, status_of
+from acprop.bench.status import Status, read_run_list, status_of
 from acprop.bench.store import Store
 from acprop.records import RULESETS
 
@@ -13,7 +12,7 @@ def study_status(name: str, scale: str, ruleset: str, runs: Path) -> Status:
     """From what the study has requested in this store; planned, if it has not yet."""
     checks.one_of("ruleset", ruleset, RULESETS)
     Store(runs).check()
-    wanted = run_lists.read(runs, name, scale, ruleset)
+    wanted = read_run_list(runs, name, scale, ruleset)
     if wanted is None:
         # Here: to plan a study needs torch, which takes seconds to import.
         from acprop.bench.studies import study_folder

@@ -17,6 +17,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from specs import LONG, SPEC, SPECS, attempts, same
 
+from acprop.bench import leases
 from acprop.bench.engines import tokens
 from acprop.bench.engines.agents import agents
 from acprop.bench.engines.ray import RayEngine, driver_mark
@@ -104,7 +105,7 @@ def test_two_nodes_make_the_records_of_one_machine(cluster, here, tmp_path):
         assert attempts(tmp_path, spec) == [0]
     assert is_alive(cluster) == [True, True]
     kept = {path.name for path in tmp_path.iterdir()}
-    assert kept == {"store.json", "index", *(spec.id for spec in SPECS)}
+    assert kept == {"store.json", *(spec.id for spec in SPECS)}
 
 
 @pytest.mark.slow
@@ -120,11 +121,7 @@ def test_a_worker_that_is_killed_goes_on_from_its_checkpoint(cluster, here, tmp_
     assert same(tmp_path, LONG) == same(here, LONG)
     first, second = attempts(tmp_path, LONG)
     assert first == 0 < second
-    assert sorted(p.name for p in folder.path.iterdir()) == [
-        "lock",
-        "metrics.jsonl",
-        "run.json",
-    ]
+    assert {p.name for p in folder.path.iterdir()} == {"metrics.jsonl", "run.json"}
 
 
 BAD = [
@@ -142,14 +139,22 @@ def test_what_fits_no_node_is_refused_at_once(cluster, options, message, tmp_pat
 
 
 def test_what_a_killed_driver_left_is_removed_and_what_others_use_stays(tmp_path):
-    """The killed one was on this machine; of another's locks we know nothing."""
-    far = tmp_path / f".seen-{'0' * 32}-far"
+    """The killed one was on this machine; of another's processes we know nothing."""
+    far = tmp_path / ".driver-7-7-far-boot"
     far.touch()
-    with driver_mark(tmp_path) as other:
-        left = other.with_name(other.name.replace(other.name[6:38], "0" * 32))
-        left.touch()
-        with driver_mark(tmp_path) as ours:
-            assert set(tmp_path.iterdir()) == {far, other, ours}
+    here = f"{leases.host()}-{leases.boot()}"
+    (tmp_path / f".driver-{os.getpid()}-0-{here}").touch()
+    with driver_mark(tmp_path) as ours:
+        assert set(tmp_path.iterdir()) == {far, ours}
+        with subprocess.Popen(["sleep", "900"]) as other:
+            start = leases.process_start(other.pid)
+            theirs = tmp_path / f".driver-{other.pid}-{start}-{here}"
+            theirs.touch()
+            with driver_mark(tmp_path):
+                assert theirs.exists()
+            other.kill()
+    with driver_mark(tmp_path):
+        assert not theirs.exists()
     assert set(tmp_path.iterdir()) == {far}
 
 
@@ -157,10 +162,10 @@ DRIVER = """
 import json, pathlib, sys
 from acprop.bench.engines.ray import RayEngine
 from acprop.bench.execute import execute
-from acprop.bench.spec import from_plain
+from acprop.bench.spec import RunSpec
 specs, root, address = json.loads(sys.argv[1])
 outcomes = execute(
-    map(from_plain, specs),
+    [RunSpec(**plain) for plain in specs],
     pathlib.Path(root),
     engine=RayEngine(address),
 )
@@ -250,7 +255,7 @@ def test_an_interrupted_driver_lets_its_runs_write_a_checkpoint(
     assert (folder.status(), folder.holder()) == ("interrupted", None)
     assert json.loads((folder.path / "lease.1").read_text("utf-8"))["is_released"]
     assert folder.load()["progress"]["step"] >= 64
-    assert not list(tmp_path.glob(".seen-*"))
+    assert not list(tmp_path.glob(".driver-*"))
 
 
 @pytest.mark.slow

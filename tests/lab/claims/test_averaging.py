@@ -5,8 +5,7 @@ import pytest
 
 from acprop.lab import phase
 from acprop.lab.claims import (
-    averaging_phase,
-    averaging_plateau,
+    averaging_first,
     averaging_theorems,
     verify,
 )
@@ -17,18 +16,18 @@ from acprop.rule import ACPROP, ACPROP_BEFORE, ADABELIEF, ADAM, Rule
 
 def test_another_threshold_would_not_be_met(monkeypatch):
     exact = phase.threshold
-    monkeypatch.setattr(averaging_phase, "threshold", lambda *a: 1.01 * exact(*a))
+    monkeypatch.setattr(averaging_first, "threshold", lambda *a: 1.01 * exact(*a))
     assert verify("averaging-first-threshold").verdict == "fails"
 
 
 def test_another_critical_beta1_would_not_protect(monkeypatch):
-    monkeypatch.setattr(averaging_phase, "critical_beta1", lambda _: 0.6)
+    monkeypatch.setattr(averaging_first, "critical_beta1", lambda _: 0.6)
     assert verify("averaging-first-critical-beta1").verdict == "fails"
 
 
 def test_another_end_of_the_band_would_be_seen(monkeypatch):
     exact = phase.band_end
-    monkeypatch.setattr(averaging_phase, "band_end", lambda *a: 1.05 * exact(*a))
+    monkeypatch.setattr(averaging_first, "band_end", lambda *a: 1.05 * exact(*a))
     assert verify("averaging-first-band").verdict == "fails"
 
 
@@ -65,15 +64,15 @@ def test_neither_a_smaller_nor_a_larger_limit_of_s_would_do(factor, monkeypatch)
 
 def test_a_plateau_like_b_times_one_minus_beta2_would_be_seen(monkeypatch):
     b = np.array([[1.0], [7 / 3], [9.0]])
-    fake = np.sqrt(0.02 * b * (1 - np.array(averaging_plateau.GRID2)))
-    monkeypatch.setattr(averaging_plateau, "resting", lambda: fake)
-    monkeypatch.setattr(averaging_plateau, "stall", lambda *_, **__: Stall(1.0, 1.0))
+    fake = np.sqrt(0.02 * b * (1 - np.array(averaging_first.GRID2)))
+    monkeypatch.setattr(averaging_first, "resting", lambda: fake)
+    monkeypatch.setattr(averaging_first, "stall", lambda *_, **__: Stall(1.0, 1.0))
     assert verify("average-before-plateau").verdict == "fails"
 
 
 def test_a_run_that_stalls_with_decaying_beta2_would_be_seen(monkeypatch):
-    monkeypatch.setattr(averaging_plateau, "decaying", lambda: Stall(1.0, 0.9))
-    monkeypatch.setattr(averaging_plateau, "stall", lambda _: Stall(1.0, 1.0))
+    monkeypatch.setattr(averaging_first, "decaying", lambda: Stall(1.0, 0.9))
+    monkeypatch.setattr(averaging_first, "stall", lambda _: Stall(1.0, 1.0))
     assert verify("average-before-decaying-beta2").verdict == "fails"
 
 

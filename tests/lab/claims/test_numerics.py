@@ -8,14 +8,8 @@ import numpy as np
 import pytest
 
 from acprop.lab import absolute, gaussian, harmonic, stochastic
-from acprop.lab.claims import (
-    numerics,
-    numerics_absolute,
-    numerics_centering,
-    numerics_constants,
-    numerics_stochastic,
-    verify,
-)
+from acprop.lab.claims import constants, numerics, verify
+from acprop.lab.claims import stochastic as stochastic_claims
 from acprop.lab.methods import METHODS
 from acprop.lab.simulate import Sweep
 from acprop.reference import Settings, State, step
@@ -148,7 +142,7 @@ FORMULAS = {
     ),
     "gaussian-equal-rate": (
         (2 * 5 + 2, 2 * 4 * 5 + 2 / 4),
-        tuple(numerics_centering.bound_at(den, 0.3, 5.0) for den in (0.3, 4 * 0.3)),
+        tuple(constants.bound_at(den, 0.3, 5.0) for den in (0.3, 4 * 0.3)),
     ),
     "gaussian-bound": (
         (2 * math.sqrt(2 * 5 * 7),) * 2,
@@ -200,7 +194,7 @@ def test_the_exponential_moment_falls_for_every_denominator(delta, share):
 
 def test_the_last_iterate_would_not_converge_with_a_constant_learning_rate(monkeypatch):
     """The bound is for α_t = α0/√t: √t·E|x_t - x*| grows without it."""
-    module = numerics_stochastic
+    module = stochastic_claims
     sweep = module.Sweep
     monkeypatch.setattr(module, "Sweep", lambda *a, **k: sweep(*a, **k, eta=0.0))
     assert verify("stochastic-last-iterate").verdict == "fails"
@@ -208,14 +202,14 @@ def test_the_last_iterate_would_not_converge_with_a_constant_learning_rate(monke
 
 def test_a_clipping_that_keeps_the_drift_would_close_the_gap(monkeypatch):
     """If the clipped move were the free one, the proof's last sentence would do."""
-    module = numerics_stochastic
+    module = stochastic_claims
     move = module.expected_move
     monkeypatch.setattr(module, "expected_move", lambda *a, **_: move(*a))
     assert verify("stochastic-drift-is-not-enough").verdict == "fails"
 
 
 def test_a_drift_of_the_wrong_sign_would_be_seen(monkeypatch):
-    module = numerics_stochastic
+    module = stochastic_claims
     move = module.expected_move
     monkeypatch.setattr(module, "expected_move", lambda *a, **k: -move(*a, **k))
     assert verify("stochastic-drift-to-convergence").verdict == "fails"
@@ -228,10 +222,6 @@ def test_without_centering_there_would_be_no_other_case(monkeypatch):
     run = numerics.descend
     monkeypatch.setattr(numerics, "descend", lambda _, **kw: run("adashift", **kw))
     assert verify("zero-second-moment").verdict == "holds"
-    run = numerics_absolute.descend
-    monkeypatch.setattr(
-        numerics_absolute, "descend", lambda _, **kw: run("adashift", **kw)
-    )
     assert verify("never-if-not-piecewise-linear").verdict == "holds"
     corrected = verify("never-if-not-piecewise-linear-corrected")
     assert corrected.verdict == "fails"
@@ -246,10 +236,10 @@ def test_a_synchronous_method_would_not_leap_at_its_first_step(monkeypatch):
 @pytest.fixture
 def late(monkeypatch):
     """Gradients that are not centered around 0: v and s are far apart."""
-    numerics_constants.late_least.cache_clear()
-    monkeypatch.setattr(numerics_constants, "LATE", gaussian.NormalGradients(10.0, 1.0))
+    constants.late_least.cache_clear()
+    monkeypatch.setattr(constants, "LATE", gaussian.NormalGradients(10.0, 1.0))
     yield
-    numerics_constants.late_least.cache_clear()
+    constants.late_least.cache_clear()
 
 
 @pytest.mark.usefixtures("late")
@@ -258,35 +248,33 @@ def test_lower_bounds_far_apart_would_fail_the_late_phase():
 
 
 def test_lower_bounds_near_zero_would_be_close_to_it(monkeypatch):
-    monkeypatch.setattr(numerics_constants, "late_least", lambda: {"v": 0.0, "s": 0.0})
+    monkeypatch.setattr(constants, "late_least", lambda: {"v": 0.0, "s": 0.0})
     assert verify("late-phase-close-to-zero").verdict == "holds"
 
 
 def test_where_noise_prevails_the_centered_bound_would_not_be_smaller(monkeypatch):
     """Early, |μ| ≫ σ; with μ = σ/10 centering makes the noise term larger."""
-    monkeypatch.setattr(numerics_centering, "EARLY", gaussian.NormalGradients(0.1, 1.0))
+    monkeypatch.setattr(constants, "EARLY", gaussian.NormalGradients(0.1, 1.0))
     assert verify("centering-converges-faster").verdict == "fails"
     corrected = verify("centering-is-a-larger-learning-rate")
     assert corrected.verdict == "fails"
 
 
 def test_a_bound_that_falls_with_c_u_would_be_seen(monkeypatch):
-    bound = numerics_centering.theorem_41_corrected
-    monkeypatch.setattr(
-        numerics_centering, "theorem_41_corrected", lambda c, h: -bound(c, h)
-    )
+    bound = constants.theorem_41_corrected
+    monkeypatch.setattr(constants, "theorem_41_corrected", lambda c, h: -bound(c, h))
     assert verify("bound-increases").verdict == "fails"
 
 
 def test_a_bound_that_is_tighter_in_every_reading_would_be_seen(monkeypatch):
     """Natural constants that favour ACProp, and a late phase like the early one."""
-    monkeypatch.setattr(numerics_centering, "LATE", numerics_centering.EARLY)
-    monkeypatch.setattr(numerics_centering, "bound_at", lambda den, *_: den)
-    natural = numerics_centering.natural_constants
+    monkeypatch.setattr(constants, "LATE", constants.EARLY)
+    monkeypatch.setattr(constants, "bound_at", lambda den, *_: den)
+    natural = constants.natural_constants
 
     def turned(p, method, **kw):
         found = natural(p, method, **kw)
-        return numerics_centering.replace(found, C_l=1 / found.C_l)
+        return constants.replace(found, C_l=1 / found.C_l)
 
-    monkeypatch.setattr(numerics_centering, "natural_constants", turned)
+    monkeypatch.setattr(constants, "natural_constants", turned)
     assert verify("tighter-bound-on-risk").verdict == "holds"

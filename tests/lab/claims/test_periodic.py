@@ -15,10 +15,9 @@ from acprop.lab.claims import (
     family,
     forms,
     grids,
-    sparse_criterion,
+    lemma34,
     sparse_figures,
     verify,
-    weaker,
 )
 from acprop.lab.methods import METHODS, Method
 from acprop.lab.problems import periodic
@@ -65,10 +64,8 @@ def test_a_threshold_that_falls_near_one_would_be_seen(monkeypatch):
 
 def test_lemma_3_4_would_fail_the_other_way_round(monkeypatch):
     turned = {"acprop-paper": "adashift", "adashift": "acprop-paper"}
-    right = sparse_criterion.right
-    monkeypatch.setattr(
-        sparse_criterion, "right", lambda kind, name: right(kind, turned[name])
-    )
+    right = lemma34.right
+    monkeypatch.setattr(lemma34, "right", lambda kind, name: right(kind, turned[name]))
     assert verify("lemma-3.4").verdict == "fails"
 
 
@@ -76,23 +73,23 @@ def test_lemma_3_4_would_fail_for_a_margin_of_the_other_sign_near_the_border(
     monkeypatch,
 ):
     """Sums that are off by 1e-14 turn the sign where β1 = 1e-7."""
-    exact = sparse_criterion.residual_sums
+    exact = lemma34.residual_sums
 
     def off(*cell):
         N, W = exact(*cell)
         return N, W * (1 - mpmath.mpf("1e-14"))
 
-    monkeypatch.setattr(sparse_criterion, "residual_sums", off)
+    monkeypatch.setattr(lemma34, "residual_sums", off)
     assert verify("lemma-3.4").verdict == "fails"
     assert verify("sparse-criterion").verdict == "holds"
-    monkeypatch.setattr(sparse_criterion, "residual_sums", lambda *c: exact(*c)[::-1])
+    monkeypatch.setattr(lemma34, "residual_sums", lambda *c: exact(*c)[::-1])
     assert verify("sparse-criterion").verdict == "fails"
 
 
 def test_with_the_gradient_for_its_surprise_the_criterion_is_adashifts_border():
     """At the border both sides are equal."""
     for P in (7, 12, 50):
-        Q, b2 = P**2 / 4, float(sparse_criterion.from_the_border(P)[0])
+        Q, b2 = P**2 / 4, float(lemma34.from_the_border(P)[0])
         left = (1 - Q * b2 ** (P - 3)) * b2**2
         assert left == pytest.approx((Q - b2**3) * Q * b2 ** (P - 4), rel=1e-12)
 
@@ -116,11 +113,11 @@ def test_the_closed_forms_would_fail_if_they_were_off_by_a_little(monkeypatch):
 
 
 def test_the_first_step_claim_would_fail_if_it_were_taken(monkeypatch):
-    protocol = dense_figures.protocol
+    shares = dense_figures.shares
     monkeypatch.setattr(
         dense_figures,
-        "protocol",
-        lambda *n, **kw: protocol(*n, **kw | {"takes_first_step": True}),
+        "shares",
+        lambda kind, sweep, P: shares(kind, replace(sweep, takes_first_step=True), P),
     )
     assert verify("dense-first-step").verdict == "fails"
 
@@ -182,9 +179,9 @@ def test_without_the_limit_nothing_would_be_left_to_show(monkeypatch):
 
 
 def test_the_twin_would_gain_nothing_if_it_were_asynchronous_too(monkeypatch):
-    exact, ones = weaker.right, np.ones((2, 2), bool)
+    exact, ones = lemma34.right, np.ones((2, 2), bool)
     monkeypatch.setattr(
-        weaker, "right", lambda kind, m: ones if kind == "dense" else exact(kind, m)
+        lemma34, "right", lambda kind, m: ones if kind == "dense" else exact(kind, m)
     )
     assert verify("weaker-than-its-twin").verdict == "fails"
     assert verify("weaker-than-sync").verdict == "fails"
@@ -302,16 +299,12 @@ def test_a_figure_is_drawn_at_the_eps_of_its_caption_and_of_its_claim(
 ):
     """Else the badge "everywhere" may stand over a panel of 98.1 %."""
     drawn, checked = [], []
-    seen = replace(regions(kind, [5], grids.protocol("adashift", beta1=0.9))[0])
-    for module, kept in (
-        (figures, drawn),
-        (dense_figures, checked),
-        (sparse_figures, checked),
-    ):
+    seen = regions(kind, [5], grids.protocol("adashift", "acprop-paper", beta1=0.9))
+    for module, kept in ((figures, drawn), (grids, checked)):
 
         def noted(_, __, sweep, kept=kept):
             kept.append(sweep.eps or sweep.convention.eps)
-            return [seen, seen]
+            return seen
 
         monkeypatch.setattr(module, "regions", noted)
     monkeypatch.setattr(figures, "boundary", lambda *_, **kw: drawn.append(kw["eps"]))

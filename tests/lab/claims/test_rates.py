@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from acprop.lab import bounds
-from acprop.lab.claims import momentum, oracle, preconditioner, rates, theorem41
+from acprop.lab.claims import momentum, preconditioner, rates, theorem41
 from acprop.lab.claims.claim import Finding
 
 
@@ -43,19 +43,19 @@ def test_each_step_of_the_momentum_theorem_would_be_seen_to_hold(monkeypatch):
     ("size", "verdict"), [(lambda *_: 1.0, "holds"), (lambda d, _: 1 / d, "undecided")]
 )
 def test_an_oracle_with_bounded_gradients_would_reach(monkeypatch, size, verdict):
-    monkeypatch.setattr(oracle, "largest_gradient", size)
-    assert oracle.reach().verdict == verdict
+    monkeypatch.setattr(rates, "largest_gradient", size)
+    assert rates.reach().verdict == verdict
 
 
 def test_the_hard_problem_is_that_of_the_cited_proof():
     """Flat in every coordinate but the first from 0, and 23 bounds its gradient."""
     x = np.zeros(4)
-    steps = [(oracle.hard(x + 1e-6 * e) - oracle.hard(x)) / 1e-6 for e in np.eye(4)]
+    steps = [(rates.hard(x + 1e-6 * e) - rates.hard(x)) / 1e-6 for e in np.eye(4)]
     np.testing.assert_allclose(steps, [-math.sqrt(math.e), 0, 0, 0], atol=1e-5)
     rng = np.random.default_rng(0)
     for x in rng.normal(size=(200, 4)):
-        steps = [(oracle.hard(x + 1e-6 * e) - oracle.hard(x)) / 1e-6 for e in np.eye(4)]
-        assert np.abs(steps).max() <= oracle.LARGEST
+        steps = [(rates.hard(x + 1e-6 * e) - rates.hard(x)) / 1e-6 for e in np.eye(4)]
+        assert np.abs(steps).max() <= rates.LARGEST
 
 
 def test_a_synchronous_method_in_the_place_of_acprop_would_be_biased(monkeypatch):

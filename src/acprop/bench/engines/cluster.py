@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from acprop import checks
 from acprop.bench.engines.contract import End, Event, Job
@@ -18,31 +18,29 @@ _LOOK_EVERY = 0.25  # seconds
 _STOP_WITHIN = 60.0  # seconds, for checkpoints when we are interrupted
 
 
-class ClusterOptions(Protocol):
-    """What a run may use there, and how many run at once."""
+@dataclass(frozen=True, kw_only=True)
+class ClusterOptions:
+    """cpus, gpus: of each run. jobs: at most so many runs at once.
 
-    @property
-    def cpus(self) -> int: ...
-    @property
-    def gpus(self) -> int: ...
-    @property
-    def threads(self) -> int: ...
-    @property
-    def jobs(self) -> int | None: ...
+    threads: that a run uses of its cpus; another number is another last bit.
+    """
 
+    cpus: int = 1
+    gpus: int = 0
+    jobs: int | None = None
+    threads: int = 1
 
-def check_options(options: ClusterOptions) -> None:
-    """Refuse what makes no sense on any cluster."""
-    checks.integer("cpus", options.cpus)
-    checks.integer("gpus", options.gpus, least=0)
-    checks.integer("threads", options.threads)
-    if options.threads > options.cpus:
-        raise checks.UserError(
-            f"threads must be at most cpus, {options.cpus}, got {options.threads}"
-        )
+    def __post_init__(self) -> None:
+        checks.integer("cpus", self.cpus)
+        checks.integer("gpus", self.gpus, least=0)
+        checks.integer("threads", self.threads)
+        if self.threads > self.cpus:
+            raise checks.UserError(
+                f"threads must be at most cpus, {self.cpus}, got {self.threads}"
+            )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Submitted:
     job: Job
     handle: Any  # the cluster's own name for it
@@ -108,8 +106,8 @@ class ClusterCrew(ABC):
                 continue
             holder = Store(one.job.root).folder(one.job.spec).holder()
             if holder is not None and holder.share > one.share:
-                self._submitted[run] = replace(one, share=holder.share)
-                found.append((run, holder.share))
+                one.share = holder.share
+                found.append((run, one.share))
         return found
 
     def stop(self) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from acprop.bench.leases import Seen
 from acprop.bench.spec import RunSpec
 from acprop.records import RunStatus
 
@@ -25,7 +24,6 @@ class Job:
 
     root: the store. study: what the run is made for, which it notes.
     time_limit: seconds, of this attempt. threads, device: what it may use.
-    dead: a lease on it that was watched, and found dead.
     """
 
     spec: RunSpec
@@ -34,7 +32,6 @@ class Job:
     time_limit: float = math.inf
     threads: int = 1
     device: str = "cpu"
-    dead: Seen | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from acprop import checks
 from acprop.bench.engines.contract import Crew, End, Event, Job
 from acprop.bench.engines.work import work
-from acprop.bench.workers import Pool, Progress, WorkerDiedError, report_progress
+from acprop.bench.workers import Pool, WorkerDiedError, report_progress
 from acprop.records import RunStatus
 
 
@@ -52,10 +52,9 @@ class _LocalCrew:
             self._pool.submit(replace(job, threads=self._threads))
 
     def wait(self, seconds: float) -> list[Event]:
-        found = self._pool.wait(seconds)
         return [
-            (job.spec.id, news.value if isinstance(news, Progress) else _end_of(news))
-            for job, news in found
+            (job.spec.id, _end_of(news) if isinstance(news, Future) else news)
+            for job, news in self._pool.wait(seconds)
         ]
 
 

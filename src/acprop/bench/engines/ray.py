@@ -7,15 +7,12 @@ A cluster that was there before stays when we leave; one that we started ends wi
 and listens on this machine only. Both require Ray's token.
 """
 
-import fcntl
 import logging
 import os
 import time
-import uuid
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from glob import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,7 +20,7 @@ from typing import Any
 from acprop.bench import leases
 from acprop.bench.engines import tokens
 from acprop.bench.engines.agents import ending_with_us
-from acprop.bench.engines.cluster import ClusterCrew, check_options
+from acprop.bench.engines.cluster import ClusterCrew, ClusterOptions
 from acprop.bench.engines.contract import Crew, End, Job
 from acprop.bench.engines.work import work
 from acprop.checks import UserError
@@ -34,22 +31,11 @@ _HERE = "127.0.0.1"
 _OBJECT_STORE = 128 * 2**20  # bytes; what is sent are jobs and their ends
 
 
-@dataclass(frozen=True, slots=True)
-class RayEngine:
-    """address: of a running cluster; None joins the one on this machine, or starts one.
-
-    cpus, gpus: of each run. jobs: at most so many at once.
-    threads: that a run uses of its cpus; another number is another last bit.
-    """
+@dataclass(frozen=True)
+class RayEngine(ClusterOptions):
+    """address: of a cluster; None joins the one on this machine, or starts one."""
 
     address: str | None = None
-    cpus: int = 1
-    gpus: int = 0
-    jobs: int | None = None
-    threads: int = 1
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
     @contextmanager
     def open(self, root: Path, n_runs: int) -> Generator[Crew]:
@@ -65,7 +51,7 @@ class RayEngine:
                 stack.callback(ray.shutdown)  # leaves a cluster that others started
                 _join(ray, self.address)
             tokens.check(ray)
-            _check_fit(ray, self.cpus, self.gpus)
+            _check_fit(ray, self)
             mark = stack.enter_context(driver_mark(root.absolute()))
             crew = _RayCrew(ray, self, mark)
             try:
@@ -115,10 +101,10 @@ def _start(ray: Any, quiet: dict[str, Any]) -> None:
         constants.ENABLE_RAY_CLUSTER = before
 
 
-def _check_fit(ray: Any, cpus: int, gpus: int) -> None:
+def _check_fit(ray: Any, engine: RayEngine) -> None:
     """A task that fits no node would wait for ever."""
-    for name, key, wanted in (("cpus", "CPU", cpus), ("gpus", "GPU", gpus)):
-        most = max(node["Resources"].get(key, 0) for node in _nodes(ray))
+    for name, wanted in (("cpus", engine.cpus), ("gpus", engine.gpus)):
+        most = max(has.get(name.upper()[:-1], 0) for has in _resources(ray))
         if wanted > most:
             raise UserError(
                 f"{name} must be at most {most:g}, what the largest node of the Ray "
@@ -126,30 +112,29 @@ def _check_fit(ray: Any, cpus: int, gpus: int) -> None:
             )
 
 
-def _nodes(ray: Any) -> list[Any]:
-    return [node for node in ray.nodes() if node["Alive"]]
+def _resources(ray: Any) -> list[dict[str, float]]:
+    """Of every node: its CPU and GPU."""
+    return [node["Resources"] for node in ray.nodes() if node["Alive"]]
 
 
 @contextmanager
 def driver_mark(root: Path) -> Generator[Path]:
     """A file by which a node can tell that it sees this store, and not another.
 
-    Its driver has a lock on it; those of drivers that were killed here are removed.
+    Those of drivers that were killed on this machine are removed.
     """
-    here = f"-{leases.host()}"  # locks of another machine may be unknown here
-    for left in root.glob(f".seen-{'?' * 32}{escape(here)}"):
-        with suppress(OSError), left.open("r+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            left.unlink()
-    mark = root / f".seen-{uuid.uuid4().hex}{here}"
-    with mark.open("w") as file:
-        with suppress(OSError):  # a disk without locks
-            fcntl.flock(file, fcntl.LOCK_EX)
-        try:
-            mark.touch()  # another driver may have removed it before it was locked
-            yield mark
-        finally:
-            mark.unlink(missing_ok=True)
+    here = f"{leases.host()}-{leases.boot()}"
+    for left in root.glob(".driver-*"):
+        _, pid, started, place = left.name.split("-", 3)
+        if place == here and started != leases.process_start(int(pid)):
+            left.unlink(missing_ok=True)
+    pid = os.getpid()
+    mark = root / f".driver-{pid}-{leases.process_start(pid)}-{here}"
+    mark.touch()
+    try:
+        yield mark
+    finally:
+        mark.unlink(missing_ok=True)
 
 
 class _RayCrew(ClusterCrew):
@@ -165,17 +150,14 @@ class _RayCrew(ClusterCrew):
 
     def size(self) -> int:
         """What the cluster's CPUs and GPUs are enough for; nodes may come and go."""
-        engine = self._engine
         if time.monotonic() - self._counted > _COUNT_EVERY:
-            needs = {"CPU": engine.cpus, "GPU": engine.gpus}
+            needs = {"CPU": self._engine.cpus, "GPU": self._engine.gpus}
             self._slots = sum(
-                min(
-                    int(node["Resources"].get(k, 0) // n) for k, n in needs.items() if n
-                )
-                for node in _nodes(self._ray)
+                min(int(has.get(k, 0) // n) for k, n in needs.items() if n)
+                for has in _resources(self._ray)
             )
             self._counted = time.monotonic()
-        return min(self._slots, engine.jobs or self._slots)
+        return min(self._slots, self._engine.jobs or self._slots)
 
     def begin(self, jobs: Sequence[Job]) -> Sequence[Any]:
         return [self._task.remote(job, self._mark) for job in jobs]
@@ -191,14 +173,13 @@ class _RayCrew(ClusterCrew):
         try:
             return self._ray.get(handle)
         except errors.OutOfMemoryError as error:
-            message = f"out of memory: {_first_line(error)}"
-            return End(RunStatus.ERROR, message, "killed")
+            words, trouble = f"out of memory: {_first_line(error)}", "killed"
         except errors.WorkerCrashedError:
-            message = "a worker was killed, perhaps for lack of memory"
-            return End(RunStatus.ERROR, message, "killed")
+            words = "a worker was killed, perhaps for lack of memory"
+            trouble = "killed"
         except errors.RayError as error:
-            message = f"its node is gone: {_first_line(error)}"
-            return End(RunStatus.ERROR, message, "lost")
+            words, trouble = f"its node is gone: {_first_line(error)}", "lost"
+        return End(RunStatus.ERROR, words, trouble)
 
     def ask_to_stop(self, handles: Sequence[Any]) -> None:
         del handles

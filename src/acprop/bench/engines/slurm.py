@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from acprop import checks
-from acprop.bench.engines.cluster import ClusterCrew, check_options
+from acprop.bench.engines.cluster import ClusterCrew, ClusterOptions
 from acprop.bench.engines.contract import Crew, End, Job
 from acprop.bench.engines.work import work
 from acprop.records import RunStatus
@@ -25,25 +25,20 @@ _WARNED_BEFORE = 90  # seconds before its end, a job gets a signal to stop
 _MOST = 1000  # jobs in the queue at once; many clusters allow no more
 
 
-@dataclass(frozen=True, slots=True)
-class SlurmEngine:
-    """minutes: of each job. cpus, gpus: of each run. jobs: how many at once.
+@dataclass(frozen=True)
+class SlurmEngine(ClusterOptions):
+    """minutes: of each job.
 
-    threads: that a run uses of its cpus; another number is another last bit.
     cluster: "local" and "debug" are submitit's own, for a machine without SLURM.
     """
 
     minutes: int = 60
     partition: str | None = None
-    cpus: int = 1
-    gpus: int = 0
-    jobs: int | None = None
     cluster: Literal["slurm", "local", "debug"] = "slurm"
-    threads: int = 1
 
     def __post_init__(self) -> None:
         checks.integer("minutes", self.minutes)
-        check_options(self)
+        super().__post_init__()
 
     @contextmanager
     def open(self, root: Path, n_runs: int) -> Generator[Crew]:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from acprop.bench.conditions import threads
 from acprop.bench.engines.contract import End, Job
-from acprop.bench.leases import LeaseLostError
-from acprop.bench.locks import RunInUseError
+from acprop.bench.leases import LeaseLostError, RunInUseError
 from acprop.bench.store import RunFolder, Store
 from acprop.plain import Plain
 from acprop.records import RunStatus
@@ -30,12 +29,12 @@ def work(
     report_progress: called now and then with the share that is done.
     is_stopping: should the run stop with a checkpoint?
     """
-    folder = Store(job.root).folder(job.spec, dead=job.dead)
+    folder = Store(job.root).folder(job.spec)
     try:
         status = folder.status()
         if status is not None and status.is_result:
             return End(status)
-        if folder.holder() not in (None, job.dead):  # before its data are loaded
+        if folder.holder() is not None:  # before its data are loaded
             return End(RunStatus.INTERRUPTED, "another process has it", "busy")
         status = train(job, folder, _Reporter(folder, report_progress, is_stopping))
     except (RunInUseError, LeaseLostError) as error:

@@ -1,25 +1,21 @@
 """The optimizers a study may name: ours, torch's and pytorch_optimizer's."""
 
-from acprop.bench.optimizers.entry import Cell, Entry, Grid
-from acprop.bench.optimizers.factory import (
+from acprop.bench.optimizers.entries import (
     ENTRIES,
     NOT_OFFERED,
-    Factory,
-    Row,
-    build,
-    find,
-    resolved,
+    Entry,
+    OptimizerRow,
     rows,
 )
+from acprop.bench.optimizers.factory import Factory, build
+from acprop.bench.optimizers.settings import find, resolved
 
 __all__ = [
     "ENTRIES",
     "NOT_OFFERED",
-    "Cell",
     "Entry",
     "Factory",
-    "Grid",
-    "Row",
+    "OptimizerRow",
     "build",
     "find",
     "resolved",

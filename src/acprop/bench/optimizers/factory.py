@@ -1,63 +1,20 @@
-"""From a name and settings to an optimizer; and the list of what there is."""
+"""From a name and settings to an optimizer."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from acprop import ranks, rule
-from acprop.bench.optimizers import settings as checks
-from acprop.bench.optimizers.entry import Cell, Entry, Grid
-from acprop.bench.optimizers.from_acprop import FROM_ACPROP
-from acprop.bench.optimizers.from_pytorch_optimizer import FROM_PYTORCH_OPTIMIZER, INNER
-from acprop.bench.optimizers.from_torch import FROM_TORCH
-from acprop.checks import UserError, one_of, user_values
+from acprop import ranks
+from acprop.bench.optimizers.entries import ENTRIES, OURS, PEERS, Entry
+from acprop.bench.optimizers.hooks import keep_gradients
+from acprop.bench.optimizers.settings import check_eps, resolved
+from acprop.checks import UserError
 from acprop.plain import Plain
-
-ENTRIES = {
-    entry.name: entry for entry in (*FROM_ACPROP, *FROM_TORCH, *FROM_PYTORCH_OPTIMIZER)
-}
-
-# The paper names them; no library that is kept up has them (searched: torch.optim,
-# pytorch_optimizer 4.1.0, timm 1.0.30, heavyball 3.2.1, torch_optimizer 0.3.0).
-NOT_OFFERED = {
-    "nosadam": "no maintained PyTorch library has it",
-    "sadam": "no maintained PyTorch library has it; the package of that name on PyPI "
-    "is another method, Scalable Adam",
-    "adax": "no maintained PyTorch library has it",
-}
-
-
-def find(name: str) -> Entry:
-    """The entry of that name."""
-    if name in NOT_OFFERED:
-        raise UserError(
-            f"optimizer must be one on offer, got {name}; {NOT_OFFERED[name]}"
-        )
-    return ENTRIES[one_of("optimizer", name, ENTRIES)]
-
-
-def resolved(name: str, settings: Mapping[str, Any] | None = None) -> Plain:
-    """All settings with their values, checked: equal runs have equal ones."""
-    entry, given = find(name), dict(settings or {})
-    allowed = dict(entry.defaults)
-    if "inner" in allowed:
-        inner = given.get("inner", allowed["inner"])
-        if inner not in INNER:
-            raise UserError(f"inner must be one of {', '.join(INNER)}, got {inner!r}")
-        allowed = {**INNER[inner].defaults, **allowed}
-        entry = replace(INNER[inner], name=f"{name} over {inner}")
-    checked = checks.check(entry, allowed, given)
-    if entry.name != "acprop":
-        return checked
-    # What it is by default may change; what a run was may not.
-    chosen = {k: checked[k] for k in ("average", "nesterov", "center", "delay")}
-    with user_values():
-        found = rule.choose(rule.convention(checked["convention"]), **chosen)
-    return {**checked, **{k: getattr(found, k) for k in chosen}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +42,10 @@ class Factory:
             )
         if isinstance(params, nn.Module):
             params = [p for p in params.parameters() if p.requires_grad]
-        made = self.entry.make(params, dict(self.settings))
-        if self.entry.library != "acprop":  # ours computes half precision in float32
-            _check_eps(made)
+        made = _make(self.entry, params, self.settings)
+        if self.entry.library != OURS:  # ours computes half precision in float32
+            _check_eps_of(made)
         return made
-
-
-def _check_eps(optimizer: Optimizer) -> None:
-    """Refuse an ε that is 0 in the precision of the parameters."""
-    for group in optimizer.param_groups:
-        eps = group.get("eps")
-        if isinstance(eps, int | float):
-            for dtype in {p.dtype for p in group["params"] if p.is_floating_point()}:
-                checks.eps_in("eps", eps, dtype)
 
 
 def build(name: str, settings: Mapping[str, Any] | None = None) -> Factory:
@@ -106,38 +54,59 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Factory:
     Everything that can be refused is refused here: one is built for a trial.
     """
     factory = Factory(name, resolved(name, settings))
+    library = factory.entry.library
     try:
-        factory.entry.make([nn.Parameter(torch.zeros(1))], dict(factory.settings))
+        _make(factory.entry, [nn.Parameter(torch.zeros(1))], factory.settings)
     except (TypeError, ValueError) as error:
-        if factory.entry.library == "acprop":
+        if library == OURS:
             raise UserError(str(error)) from error  # ours says what it wants
         raise UserError(
-            f"settings of {name} must be what {factory.entry.library} accepts, got "
+            f"settings of {name} must be what {library} accepts, got "
             f"{factory.settings}; it says: {error}"
         ) from error
     return factory
 
 
-class Row(NamedTuple):
-    """One line of the list; without a library, what is not offered and why."""
+def _make(
+    entry: Entry, params: Iterable[Any], settings: Mapping[str, Any]
+) -> Optimizer:
+    given = dict(settings)
+    kind = getattr(_library(entry.library), entry.kind)
+    if "inner" in given:
+        inner, k, alpha = (given.pop(name) for name in ("inner", "k", "slow_step"))
+        return kind(_make(ENTRIES[inner], params, given), k=k, alpha=alpha)
+    made = kind(params, **_arguments(entry, given), **entry.fixed)
+    for hook in (keep_gradients,) * (entry.library == PEERS) + entry.hooks:
+        hook(made)
+    return made
 
-    name: str
-    library: str
-    cell: Cell | str
-    defaults: Mapping[str, Any]
-    grid: Grid
-    grid_from: str
-    note: str
+
+def _arguments(entry: Entry, given: Plain) -> Plain:
+    """Settings as a constructor wants them: the betas a pair, the decay by its name."""
+    if "beta1" in given and "beta2" in given:
+        given["betas"] = (given.pop("beta1"), given.pop("beta2"))
+    decoupled = given.pop("decoupled")
+    if entry.library == PEERS:
+        given["weight_decouple"] = decoupled
+    elif entry.library == OURS or entry.decay == "either":
+        given["decoupled_weight_decay"] = decoupled
+    return entry.arguments(given)
 
 
-def rows() -> list[Row]:
-    """What there is, then what there is not; imports no library."""
-    offered = [
-        Row(e.name, e.library, e.cell, e.defaults, e.grid, e.grid_from, e.note)
-        for e in ENTRIES.values()
-    ]
-    missing = [
-        Row(name, "", "not in the table", {}, {}, "", f"not offered: {reason}")
-        for name, reason in NOT_OFFERED.items()
-    ]
-    return offered + missing
+def _library(name: str) -> Any:
+    try:
+        return import_module("acprop.optim" if name == OURS else name)
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"this optimizer needs {name}, which is not installed; add it with: "
+            "pip install 'acprop[bench]'"
+        ) from error
+
+
+def _check_eps_of(optimizer: Optimizer) -> None:
+    """Refuse an ε that is 0 in the precision of the parameters."""
+    for group in optimizer.param_groups:
+        eps = group.get("eps")
+        if isinstance(eps, int | float):
+            for dtype in {p.dtype for p in group["params"] if p.is_floating_point()}:
+                check_eps("eps", eps, dtype)

@@ -1,87 +1,90 @@
 """What some libraries' optimizers need around a step, as hooks: wrapped, unchanged."""
 
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from functools import wraps
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+Hook = Callable[..., None]
 
-def keep_gradients(optimizer: Optimizer) -> None:
+
+def _around_steps(during: Callable[..., Generator[None]]) -> Hook:
+    """Run a generator around every step: up to its yield before, the rest after."""
+    entering = contextmanager(during)
+
+    @wraps(during)
+    def hook(optimizer: Optimizer, **settings: Any) -> None:
+        entered = ExitStack()
+
+        def before(*_: object) -> None:
+            entered.enter_context(entering(optimizer, **settings))
+
+        def after(*_: object) -> None:
+            entered.close()
+
+        optimizer.register_step_pre_hook(before)
+        optimizer.register_step_post_hook(after)
+
+    return hook
+
+
+def _with_gradients(group: dict[str, Any]) -> list[tuple[Tensor, Tensor]]:
+    return [(p, p.grad) for p in group["params"] if p.grad is not None]
+
+
+@_around_steps
+def keep_gradients(optimizer: Optimizer) -> Generator[None]:
     """Let the optimizer spoil a copy of the gradients instead of the gradients.
 
     pytorch_optimizer adds coupled weight decay into `p.grad` in place.
     """
-    kept: list[tuple[Tensor, Tensor]] = []
-
-    def before(optimizer: Optimizer, *_: object) -> None:
-        kept.clear()
-        for group in optimizer.param_groups:
-            if group["weight_decay"] == 0 or not _is_coupled(group):
-                continue
-            for param in group["params"]:
-                if param.grad is not None:
-                    kept.append((param, param.grad))
-                    # Not detached: AdaHessian differentiates it once more.
-                    param.grad = param.grad.clone()
-
-    def after(*_: object) -> None:
-        for param, grad in kept:
-            param.grad = grad
-        kept.clear()
-
-    _around(optimizer, before, after)
+    groups = [g for g in optimizer.param_groups if g["weight_decay"] and _is_coupled(g)]
+    kept = [pair for group in groups for pair in _with_gradients(group)]
+    for param, grad in kept:
+        param.grad = grad.clone()  # not detached: AdaHessian differentiates it again
+    yield
+    for param, grad in kept:
+        param.grad = grad
 
 
-def keep_rows_together(optimizer: Optimizer) -> None:
+@_around_steps
+def keep_rows_together(optimizer: Optimizer) -> Generator[None]:
     """Let the optimizer see contiguous tensors where the network has channels_last.
 
     pytorch_optimizer's AdamP calls `view` on parameters and gradients.
     """
-    kept: list[tuple[Tensor, Tensor, Tensor]] = []
-
-    def before(optimizer: Optimizer, *_: object) -> None:
-        kept.clear()
-        for group in optimizer.param_groups:
-            for param in group["params"]:
-                grad = param.grad
-                if grad is None or (param.is_contiguous() and grad.is_contiguous()):
-                    continue
-                kept.append((param, param.data, grad))
-                param.data, param.grad = param.data.contiguous(), None
-                param.grad = grad.contiguous()
-
-    def after(*_: object) -> None:
-        for param, data, grad in kept:
-            data.copy_(param.data)
-            param.grad = None
-            param.data, param.grad = data, grad
-        kept.clear()
-
-    _around(optimizer, before, after)
+    pairs = [pair for g in optimizer.param_groups for pair in _with_gradients(g)]
+    kept = [
+        (param, param.data, grad)
+        for param, grad in pairs
+        if not (param.is_contiguous() and grad.is_contiguous())
+    ]
+    for param, data, grad in kept:
+        param.data, param.grad = data.contiguous(), None
+        param.grad = grad.contiguous()
+    yield
+    for param, data, grad in kept:
+        data.copy_(param.data)
+        param.grad = None
+        param.data, param.grad = data, grad
 
 
-def draw_by_step(optimizer: Optimizer) -> None:
+@_around_steps
+def draw_by_step(optimizer: Optimizer) -> Generator[None]:
     """Make what a step draws a function of its number, and leave torch's stream alone.
 
     AdaHessian's probes come from the global stream: a resumed run would go on with
     others, and every rank would have its own.
     """
-    entered = ExitStack()
-
-    def before(optimizer: Optimizer, *_: object) -> None:
-        group = optimizer.param_groups[0]
-        devices = {p.device for g in optimizer.param_groups for p in g["params"]}
-        cuda = [device for device in devices if device.type == "cuda"]
-        random: Any = torch.random  # it has no types
-        entered.enter_context(random.fork_rng(cuda))
-        random.manual_seed(group.get("step", 0))
-
-    def after(*_: object) -> None:
-        entered.close()
-
-    _around(optimizer, before, after)
+    devices = {p.device for g in optimizer.param_groups for p in g["params"]}
+    random: Any = torch.random  # it has no types
+    with random.fork_rng([device for device in devices if device.type == "cuda"]):
+        random.manual_seed(optimizer.param_groups[0].get("step", 0))
+        yield
 
 
 def keep_found_lr(optimizer: Optimizer) -> None:
@@ -93,29 +96,50 @@ def keep_found_lr(optimizer: Optimizer) -> None:
     """
     for group in optimizer.param_groups:
         group["adam_lr"], group["sgd_lr"] = group["lr"], None
-    wanted: list[float] = []
+    _keep_found_lr(optimizer)
 
-    def before(optimizer: Optimizer, *_: object) -> None:
-        wanted[:] = [group["lr"] for group in optimizer.param_groups]
-        for group in optimizer.param_groups:
-            if group["phase"] == "sgd":
-                group["lr"] = group["sgd_lr"] * (group["lr"] / group["adam_lr"])
 
-    def after(optimizer: Optimizer, *_: object) -> None:
-        for group, lr in zip(optimizer.param_groups, wanted, strict=True):
-            if group["phase"] == "sgd" and group["sgd_lr"] is None:
-                group["sgd_lr"] = group["lr"] * (group["adam_lr"] / lr)
-            group["lr"] = lr
+@_around_steps
+def _keep_found_lr(optimizer: Optimizer) -> Generator[None]:
+    wanted: list[float] = [group["lr"] for group in optimizer.param_groups]
+    for group in optimizer.param_groups:
+        if group["phase"] == "sgd":
+            group["lr"] = group["sgd_lr"] * (group["lr"] / group["adam_lr"])
+    yield
+    for group, lr in zip(optimizer.param_groups, wanted, strict=True):
+        if group["phase"] == "sgd" and group["sgd_lr"] is None:
+            group["sgd_lr"] = group["lr"] * (group["adam_lr"] / lr)
+        group["lr"] = lr
 
-    _around(optimizer, before, after)
+
+@_around_steps
+def be_cautious(optimizer: Optimizer, *, scaled: bool) -> Generator[None]:
+    """Leave out every element that would move against the sign of its gradient.
+
+    Decoupled weight decay is not masked. scaled: the rest of a tensor makes up for what
+    is left out (Liang et al. 2024, Algorithm 1).
+    """
+    kept = [
+        (p, p.detach().clone(), group)
+        for group in optimizer.param_groups
+        for p, _ in _with_gradients(group)
+    ]
+    decays: list[float] = [group["weight_decay"] for group in optimizer.param_groups]
+    for group in optimizer.param_groups:
+        group["weight_decay"] = 0.0
+    yield
+    for group, decay in zip(optimizer.param_groups, decays, strict=True):
+        group["weight_decay"] = decay
+    with torch.no_grad():
+        for param, x, group in kept:
+            move, grad = param - x, cast(Tensor, param.grad)
+            mask = (move * grad < 0).to(param.dtype)
+            if scaled:
+                mask /= mask.mean().clamp(min=1e-3)
+            param.copy_(x * (1 - group["lr"] * group["weight_decay"]) + move * mask)
 
 
 def _is_coupled(group: dict[str, Any]) -> bool:
     if "weight_decay_type" in group:  # Apollo's
         return group["weight_decay_type"] == "l2"
     return not group["weight_decouple"]
-
-
-def _around(optimizer: Optimizer, before: Any, after: Any) -> None:
-    optimizer.register_step_pre_hook(before)
-    optimizer.register_step_post_hook(after)

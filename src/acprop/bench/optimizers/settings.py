@@ -1,13 +1,14 @@
 """Settings checked before anything is built: by name, by value, by kind of decay."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 
-from acprop import checks
-from acprop.bench.optimizers.entry import Entry
+from acprop import checks, rule
+from acprop.bench.optimizers.entries import ENTRIES, INNER, NOT_OFFERED, Entry
 from acprop.plain import Plain
 
 Check = Callable[[str, Any], Any]
@@ -16,61 +17,81 @@ Check = Callable[[str, Any], Any]
 _LATER = {"small_state": False}
 
 
-def check(entry: Entry, allowed: Mapping[str, Any], given: Mapping[str, Any]) -> Plain:
-    """All settings of an entry in one canonical form, or an error that names one.
+def find(name: str) -> Entry:
+    """The entry of that name."""
+    if name in NOT_OFFERED:
+        raise checks.UserError(
+            f"optimizer must be one on offer, got {name}; {NOT_OFFERED[name]}"
+        )
+    return ENTRIES[checks.one_of("optimizer", name, ENTRIES)]
+
+
+def resolved(name: str, settings: Mapping[str, Any] | None = None) -> Plain:
+    """All settings with their values, checked: equal runs have equal ones.
 
     `betas` may stand for beta1 and beta2.
     """
-    separate = _separate_betas(entry, given)
-    for name in separate:
-        if name not in allowed:
-            known = ", ".join(allowed)
-            raise checks.UnknownNameError(
-                name,
-                f"settings of {entry.name} must be among {known}, got {name}"
-                f"{checks.meant(name, allowed)}",
-            )
-    settings = {**allowed, **separate}
-    for name, value in settings.items():
+    entry, given = find(name), dict(settings or {})
+    allowed = entry.defaults
+    if "inner" in allowed:
+        inner = checks.one_of("inner", given.get("inner", allowed["inner"]), INNER)
+        allowed = {**INNER[inner].defaults, **allowed}
+        entry = replace(INNER[inner], name=f"{name} over {inner}")
+    found = {**allowed, **_check_names(entry.name, allowed, _separate_betas(given))}
+    for key, value in found.items():
         # Both mean "the method's own", where that is a default.
-        own = value == allowed[name] and value in (None, "convention")
-        if name in _CHECKS and not own:
-            settings[name] = _CHECKS[name](name, value)
-    _check_decay(entry, settings)
-    return {k: v for k, v in settings.items() if k not in _LATER or v != _LATER[k]}
+        is_own = value == allowed[key] and value in (None, "convention")
+        if key in _CHECKS and not is_own:
+            found[key] = _CHECKS[key](key, value)
+    _check_decay(entry, found["decoupled"])
+    if find(name).settings.keys() >= _CHOSEN:
+        # What it is by default may change; what a run was may not.
+        with checks.user_values():
+            convention = rule.convention(found["convention"])
+            chosen = rule.choose(convention, **{k: found[k] for k in _CHOSEN})
+        found |= {k: getattr(chosen, k) for k in _CHOSEN}
+    return {k: v for k, v in found.items() if k not in _LATER or v != _LATER[k]}
 
 
-def _separate_betas(entry: Entry, given: Mapping[str, Any]) -> Plain:
-    settings = dict(given)
-    if "betas" not in settings:
-        return settings
-    pair = settings.pop("betas")
+_CHOSEN = {"average", "nesterov", "center", "delay"}  # the rule of ACProp
+
+
+def _check_names(name: str, allowed: Plain, given: Plain) -> Plain:
+    for key in given:
+        if key not in allowed:
+            raise checks.UnknownNameError(
+                key,
+                f"settings of {name} must be among {', '.join(allowed)}, got {key}"
+                f"{checks.meant(key, allowed)}",
+            )
+    return given
+
+
+def _separate_betas(given: Plain) -> Plain:
+    if "betas" not in given:
+        return given
+    pair = given.pop("betas")
     if not isinstance(pair, list | tuple) or len(pair) != 2:  # pyright: ignore[reportUnknownArgumentType]
         raise checks.UserTypeError(f"betas must be a pair of numbers, got {pair!r}")
     if "beta1" in given or "beta2" in given:
-        raise checks.UserError(
-            f"betas must stand alone, without beta1 or beta2, got both for {entry.name}"
-        )
-    settings["beta1"], settings["beta2"] = pair
-    return settings
+        raise checks.UserError("betas must stand alone, got beta1 or beta2 beside it")
+    return {**given, "beta1": pair[0], "beta2": pair[1]}
 
 
 # Who has the decay that these do not have.
 _OTHER = {"adam": "; use adamw", "adamw": "; use adam"}
 
 
-def _check_decay(entry: Entry, settings: Plain) -> None:
-    decoupled = settings["decoupled"]
-    if entry.decay == "either" or decoupled == (entry.decay == "decoupled"):
-        return
-    raise checks.UserError(
-        f"decoupled must be {not decoupled} for {entry.name}, got {decoupled}: "
-        f"{entry.library}'s has {entry.decay} weight decay only"
-        f"{_OTHER.get(entry.name, '')}"
-    )
+def _check_decay(entry: Entry, decoupled: bool) -> None:
+    if entry.decay != "either" and decoupled != (entry.decay == "decoupled"):
+        raise checks.UserError(
+            f"decoupled must be {not decoupled} for {entry.name}, got {decoupled}: "
+            f"{entry.library}'s has {entry.decay} weight decay only"
+            f"{_OTHER.get(entry.name, '')}"
+        )
 
 
-def eps_in(name: str, value: Any, dtype: torch.dtype = torch.float32) -> float:
+def check_eps(name: str, value: Any, dtype: torch.dtype = torch.float32) -> float:
     """0 or more, and no number that becomes 0 in the precision it is used in."""
     checks.not_negative(name, value)
     if value > 0 and torch.tensor(value, dtype=dtype).item() == 0:
@@ -92,43 +113,23 @@ def _up_to(top: float) -> Check:
     return check_range
 
 
-def _whole(least: int) -> Check:
-    return partial(checks.integer, least=least)
-
-
-def _one_of(*known: str) -> Check:
-    return partial(checks.one_of, known=known)
-
-
 # What is not here (convention, average, center, reduction, clip) our own classes check.
 _CHECKS: dict[str, Check] = {
-    "lr": checks.positive,
-    "final_lr": checks.positive,
-    "init_lr": checks.positive,
-    "gamma": checks.positive,
-    "eps": eps_in,  # in float32: what every task's parameters are
-    "weight_decay": checks.not_negative,
-    "lr_decay": checks.not_negative,
-    "momentum_decay": checks.not_negative,
-    "initial_accumulator": checks.not_negative,
-    "delta": checks.not_negative,
-    "beta1": checks.decay,
-    "beta2": checks.decay,
-    "alpha": checks.decay,
-    "rho": checks.decay,
-    "momentum": checks.decay,
-    "slow_step": _up_to(1),
-    "wd_ratio": checks.decay,
+    **dict.fromkeys(("lr", "final_lr", "init_lr", "gamma"), checks.positive),
+    **dict.fromkeys(
+        ("weight_decay", "lr_decay", "momentum_decay", "initial_accumulator", "delta"),
+        checks.not_negative,
+    ),
+    **dict.fromkeys(
+        ("beta1", "beta2", "alpha", "rho", "momentum", "wd_ratio"), checks.decay
+    ),
+    **dict.fromkeys(
+        ("decoupled", "nesterov", "amsgrad", "clipped", "small_state"), checks.flag
+    ),
+    **dict.fromkeys(("k", "num_samples"), checks.integer),
+    **dict.fromkeys(("delay", "warmup_steps"), partial(checks.integer, least=0)),
+    **dict.fromkeys(("slow_step", "hessian_power"), _up_to(1)),
     "partial": _up_to(0.5),
-    "hessian_power": _up_to(1),
-    "k": _whole(1),
-    "delay": _whole(0),
-    "warmup_steps": _whole(0),
-    "num_samples": _whole(1),
-    "decoupled": checks.flag,
-    "nesterov": checks.flag,
-    "amsgrad": checks.flag,
-    "clipped": checks.flag,
-    "small_state": checks.flag,
-    "rebound": _one_of("constant", "belief"),
+    "eps": check_eps,  # in float32: what every task's parameters are
+    "rebound": partial(checks.one_of, known=("constant", "belief")),
 }

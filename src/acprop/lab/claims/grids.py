@@ -11,8 +11,9 @@ from acprop.lab.arrays import Array, Floats
 from acprop.lab.drift import drift
 from acprop.lab.methods import METHODS, Method
 from acprop.lab.problems import periodic
+from acprop.lab.regions import regions, share
 from acprop.lab.simulate import Sweep
-from acprop.rule import PAPER, Convention, Rule
+from acprop.rule import PAPER, Rule
 
 # Fig. 1 names neither its periods nor its β2 ("a log grid"); these are ours.
 PERIODS = {"dense": tuple(range(3, 43)), "sparse": tuple(range(4, 44))}
@@ -28,8 +29,6 @@ WIDE_BETA = np.sort(
     np.concatenate([np.geomspace(1e-3, 0.5, 30), 1 - np.geomspace(0.5, 1e-5, 41)[1:]])
 )
 SOME_BETA1 = (0.001, 0.1, 0.3, 0.5, 0.7, 0.85, 0.9, 0.95, 0.99, 0.999)
-
-
 WIDE_BETA1 = np.array(SOME_BETA1)[:, None]
 SPARSE_PERIODS = WIDE_PERIODS[1:]
 CELLS = len(SPARSE_PERIODS) * len(SOME_BETA1) * len(WIDE_BETA)  # of the sparse problem
@@ -59,34 +58,20 @@ def right(kind: str, name: str) -> Signs:
 
 def wrong_delays(kind: str, P: int, rule: Rule, most: int) -> list[int]:
     """The delays from 1 to `most` with which a rule drifts wrongly, both betas 0.5."""
-    return [
-        n
-        for n in range(1, most + 1)
-        if drift(
-            periodic(kind, P),
-            Method("delayed", replace(rule, delay=n)),
-            PAPER,
-            beta1=0.5,
-            beta2=0.5,
-        )
-        < 0
-    ]
+    problem = periodic(kind, P)
+    methods = [Method("delayed", replace(rule, delay=n)) for n in range(1, most + 1)]
+    found = [drift(problem, m, PAPER, beta1=0.5, beta2=0.5) for m in methods]
+    return [n for n, move in enumerate(found, 1) if move < 0]
 
 
-def protocol(
-    *names: str,
-    beta1: float,
-    convention: Convention = PAPER,
-    steps: int = 10_000,
-    takes_first_step: bool = True,
-) -> Sweep:
+def protocol(*names: str, beta1: float) -> Sweep:
     """The protocol of Fig. 1."""
-    found = tuple(METHODS[name] for name in names)
-    return Sweep(
-        found,
-        beta1,
-        BETA2,
-        convention=convention,
-        steps=steps,
-        takes_first_step=takes_first_step,
-    )
+    return Sweep(tuple(METHODS[name] for name in names), beta1, BETA2)
+
+
+def shares(
+    kind: str, sweep: Sweep, periods: Sequence[int] | None = None
+) -> dict[str, tuple[float, float]]:
+    """By method: which part of the plane has converged, and will in the limit."""
+    found = regions(kind, periods or PERIODS[kind], sweep)
+    return {region.optimizer: share(region) for region in found}

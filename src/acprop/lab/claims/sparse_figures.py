@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from acprop.lab.claims.claim import Finding, claim
+from acprop.lab.claims.claim import Finding, claim, listed
 from acprop.lab.claims.grids import (
     BETA2,
     CELLS,
@@ -15,24 +15,23 @@ from acprop.lab.claims.grids import (
     drifts,
     protocol,
     right,
+    shares,
 )
 from acprop.lab.claims.sparse import log_ratios
 from acprop.lab.limits import limits
 from acprop.lab.problems import sparse
-from acprop.lab.regions import regions, share, surprises
+from acprop.lab.regions import regions, surprises
 from acprop.lab.trajectories import paper_trajectories
 
 
 def area(beta1: float) -> Finding:
-    found = regions(
-        "sparse", PERIODS["sparse"], protocol("acprop-paper", "adashift", beta1=beta1)
-    )
-    (ours, ours_limit), (theirs, theirs_limit) = map(share, found)
+    found = shares("sparse", protocol("acprop-paper", "adashift", beta1=beta1))
+    (ours, ours_limit), (theirs, theirs_limit) = found.values()
     return Finding.of(
         ours > theirs,
         f"converged at 10⁴ steps: ACProp {ours:.1%}, AdaShift {theirs:.1%}; in the "
         f"limit {ours_limit:.1%} and {theirs_limit:.1%}",
-        {"ACProp": [ours, ours_limit], "AdaShift": [theirs, theirs_limit]},
+        found,
     )
 
 
@@ -55,29 +54,26 @@ def right_share(name: str, beta2: Sequence[float]) -> float:
 
 @claim("sparse-area-much-larger", "paper", "central", "Appendix A.3")
 def much_larger() -> Finding:
-    """on problem 2 “ACProp has a much larger area of convergence than AdaShift”
-
-    Much: half as large again, on both grids; on one alone leaves it open.
-    """
+    """on problem 2 “ACProp has a much larger area of convergence than AdaShift”"""
+    # Much: half as large again, on both grids; on one alone leaves it open.
     grids = {
         "β2 spread evenly over (0, 1)": tuple(np.linspace(0.005, 0.995, 199)),
         "1 - β2 on the log grid of our Fig. 3": BETA2,
     }
-    shares = {
-        label: tuple(right_share(name, grid) for name in ("acprop-paper", "adashift"))
+    found = {
+        label: [right_share(name, grid) for name in ("acprop-paper", "adashift")]
         for label, grid in grids.items()
     }
-    times = [ours / theirs for ours, theirs in shares.values()]
-    much = [t > 1.5 for t in times]
-    listed = "; ".join(
+    much = [ours / theirs > 1.5 for ours, theirs in found.values()]
+    text = "; ".join(
         f"{label}: {ours:.1%} and {theirs:.1%}, {ours / theirs:.2f} times as much"
-        for label, (ours, theirs) in shares.items()
+        for label, (ours, theirs) in found.items()
     )
     return Finding(
         "holds" if all(much) else "undecided" if any(much) else "fails",
         f"right drift of ACProp and of AdaShift with P from 4 to 43 and β1 = 0.9, "
-        f"{listed}; the paper's grid, which would decide, is not printed",
-        {label: list(pair) for label, pair in shares.items()},
+        f"{text}; the paper's grid, which would decide, is not printed",
+        found,
     )
 
 
@@ -89,9 +85,7 @@ def not_always() -> Finding:
     return Finding.of(
         periods,
         f"ACProp drifts away from x* in {int(wrong.sum())} of {CELLS} cells, the least "
-        f"of which have P = {min(periods)}"
-        if periods
-        else f"ACProp drifts rightly in all of {CELLS} cells",
+        f"of which have P = {min(periods, default=0)}",
         {"wrong": int(wrong.sum()), "cells": CELLS, "periods": periods},
     )
 
@@ -100,19 +94,15 @@ def not_always() -> Finding:
 def trajectories() -> Finding:
     """on problem 2 ACProp reaches x* = 0, AdaShift with n = 1 does not, and with a
     larger n it does
-
-    Fig. 4 as we draw it, without the first step, which hides the drift.
     """
-    curves = paper_trajectories("sparse", takes_first_step=False)
-    tail = {
-        line.label: float(np.mean(line.y[-len(line.y) // 4 :])) for line in curves.lines
-    }
-    far, near = tail["AdaShift, n = 1"], (tail["ACProp"], tail["AdaShift, n = 10"])
-    text = ", ".join(f"{k} {x:.2f}" for k, x in tail.items())
+    # Fig. 4 as we draw it, without the first step, which hides the drift.
+    lines = paper_trajectories("sparse", takes_first_step=False).lines
+    tail = {line.label: float(np.mean(line.y[-len(line.y) // 4 :])) for line in lines}
+    near = max(tail["ACProp"], tail["AdaShift, n = 10"])
     return Finding.of(
-        max(near) < 0.1 and far > 0.9,
+        near < 0.1 and tail["AdaShift, n = 1"] > 0.9,
         f"P = 20, β1 = 0.9, β2 = 0.5, α0 = 0.1, first step 0, mean of the last quarter "
-        f"of the points of 4000 steps: {text}",
+        f"of the points of 4000 steps: {listed(tail, '.2f')}",
         tail,
     )
 
@@ -121,9 +111,8 @@ def trajectories() -> Finding:
 def zeros_between() -> Finding:
     """“When observing 0 gradient” v_t is β2·v_{t-1}, and s_t is β2·s_{t-1} +
     (1-β2)·m_t² with m_t ≠ 0
-
-    Where g_t = 0, from the closed forms: neither v nor m nor s is run here.
     """
+    # Where g_t = 0, from the closed forms: neither v nor m nor s is run here.
     off, n, slower = 0.0, 0, 0
     settings = list(product((5, 10, 20, 40), (0.2, 0.5, 0.9), (0.5, 0.9, 0.99)))
     for P, beta1, beta2 in settings:
@@ -143,34 +132,30 @@ def zeros_between() -> Finding:
 
 
 @claim(
-    "sparse-ratio-plots",
-    "paper",
-    "proof step",
-    "Appendix A.2, plots of the difference",
+    "sparse-ratio-plots", "paper", "proof step", "Appendix A.2, plots of the difference"
 )
 def sign_of_the_difference() -> Finding:
-    """“the value s⁺/s⁻ - v⁺/v⁻ is negative” in the plots for β1 = 0.2 and β1 = 0.9
-
-    On a plane of ours; positive everywhere would fail, some leaves it open.
-    """
+    """“the value s⁺/s⁻ - v⁺/v⁻ is negative” in the plots for β1 = 0.2 and β1 = 0.9"""
+    # On a plane of ours; positive everywhere would fail, some leaves it open.
     beta2, periods = np.linspace(0.1, 0.99, 90), range(4, 51)
-    shares: dict[float, float] = {}
-    highest: dict[float, int] = {}
+    found: dict[float, list[float]] = {}
     for beta1 in (0.2, 0.9):
-        above = {P: log_ratios(P, beta1, beta2) for P in periods}
-        wrong = {P: s > v + 1e-9 for P, (s, v) in above.items()}
-        shares[beta1] = 1 - float(np.mean([*wrong.values()]))
-        highest[beta1] = max((P for P, w in wrong.items() if w.any()), default=0)
-    least = min(shares.values())
+        ratios = [log_ratios(P, beta1, beta2) for P in periods]
+        wrong = np.array([s > v + 1e-9 for s, v in ratios])
+        highest = max(
+            (P for P, w in zip(periods, wrong, strict=True) if w.any()), default=0
+        )
+        found[beta1] = [1 - float(np.mean(wrong)), highest]
+    least = min(share for share, _ in found.values())
     text = " and ".join(
-        f"{share:.0%} of the plane for β1 = {b} (throughout for P > {highest[b]})"
-        for b, share in shares.items()
+        f"{share:.0%} of the plane for β1 = {b} (throughout for P > {highest})"
+        for b, (share, highest) in found.items()
     )
     return Finding(
         "holds" if least == 1 else "undecided" if least > 0 else "fails",
         f"with P from 4 to 50 and β2 from 0.1 to 0.99 it is negative on {text}; the "
         "planes of the paper's plots, which would decide, are not printed",
-        {str(b): share for b, share in shares.items()},
+        found,
     )
 
 
@@ -181,22 +166,14 @@ def early_convergence_is_luck() -> Finding:
     """
     sweep = protocol("acprop-paper", "adashift", beta1=0.85)
     soon = regions("sparse", PERIODS["sparse"], sweep)
-    cells = [(r.optimizer, c) for r in soon for c in surprises(r)]
-    rows = sorted({c.period for _, c in cells})
+    cells = [(r.optimizer, c.period, c.beta2) for r in soon for c in surprises(r)]
+    rows = sorted({P for _, P, _ in cells})
     later = regions("sparse", rows, replace(sweep, steps=300_000))
     left = sum(len(surprises(r)) for r in later)
-    names = ", ".join(
-        f"{name} P = {c.period}, β2 = {c.beta2:.3f}" for name, c in cells[:3]
-    )
+    names = ", ".join(f"{name} P = {P}, β2 = {b2:.3f}" for name, P, b2 in cells[:3])
     return Finding.of(
         cells and left < len(cells),
         f"{len(cells)} cells converge at 10⁴ steps against their drift ({names} …): a "
         f"first step to x* and steps too small to leave it; {left} are left at 3·10⁵",
-        {
-            "cells": [
-                {"optimizer": name, "period": c.period, "beta2": c.beta2}
-                for name, c in cells
-            ],
-            "left at 3·10⁵ steps": left,
-        },
+        {"cells": cells, "left at 3·10⁵ steps": left},
     )

@@ -18,8 +18,8 @@ from statistics import mean, stdev
 from typing import Any
 
 from acprop.lab.claims.claim import Finding, claim, formula
+from acprop.lab.claims.constants import CONSTANTS
 from acprop.lab.claims.numerics import NUMERICS
-from acprop.lab.claims.numerics_constants import CONSTANTS
 
 _MNIST = "Section 4, empirical validations on MNIST"
 _VGG = "Appendix C.2, robustness to β1 and β2"
@@ -61,19 +61,16 @@ def s_below_v() -> Finding:
 
 @claim("mnist-late-minima", "paper", "central", _MNIST)
 def late_minima() -> Finding:
-    """“For epochs > 10, we observe that min s_t ≈ min v_t”
-
-    ≈: within a quarter; noise alone would make 2·β1²/(1 + β1) = 0.85.
-    """
+    """“For epochs > 10, we observe that min s_t ≈ min v_t”"""
+    # ≈: within a quarter; noise alone would make 2·β1²/(1 + β1) = 0.85.
     runs = _runs()
     shares = [
         min(e["s"] for e in run[LATE:]) / min(e["v"] for e in run[LATE:])
         for run in runs
     ]
     first = [run[0]["s"] / run[0]["v"] for run in runs]
-    ok = all(0.75 < share < 1.25 for share in shares)
     return Finding.of(
-        ok,
+        all(0.75 < share < 1.25 for share in shares),
         f"{_about(runs)}, v and s from the same gradients: after epoch {LATE} min s is "
         f"{min(shares):.2f} to {max(shares):.2f} of min v; s is {min(first):.2f} to "
         f"{max(first):.2f} of v after the first epoch already, so this is no mark of a "
@@ -86,37 +83,26 @@ def late_minima() -> Finding:
 def centered_is_faster() -> Finding:
     """“the centered-type (ACProp, AdaBelief) converges faster, validating our analysis
     for early phases”
-
-    By the mean training loss of an epoch: ahead early, and ahead at the end?
     """
-    record = measured()["mnist"]
+    # By the mean training loss of an epoch: ahead early, and ahead at the end?
     losses = {
-        name: [[epoch["train_loss"] for epoch in run] for run in runs]
-        for name, runs in record.items()
+        name: [[run[i]["train_loss"] for run in runs] for i in (0, -1)]
+        for name, runs in measured()["mnist"].items()
     }
     gaps = [
-        [b - a for a, b in zip(ours, theirs, strict=True)]
-        for ours, theirs in zip(losses["acprop"], losses["adam"], strict=True)
+        theirs - ours
+        for pair in zip(losses["acprop"], losses["adam"], strict=True)
+        for ours, theirs in zip(*pair, strict=True)
     ]
-    early, late = [gap[0] for gap in gaps], [gap[-1] for gap in gaps]
-    ahead = min(early) > 0 and min(late) > 0
-    behind = max(early) < 0 and max(late) < 0
-    means = {
-        name: [mean(run[i] for run in runs) for i in (0, -1)]
-        for name, runs in losses.items()
-    }
-    listed = ", ".join(
+    means = {name: [mean(epoch) for epoch in both] for name, both in losses.items()}
+    text = ", ".join(
         f"{a:.3f} and {b:.5f} by {NAMES[name]}" for name, (a, b) in means.items()
     )
     return Finding(
-        "holds" if ahead else "fails" if behind else "undecided",
+        "holds" if min(gaps) > 0 else "fails" if max(gaps) < 0 else "undecided",
         f"{_about(_runs())}, lr = 1e-3 for both, training loss of the first and of the "
-        f"last epoch: {listed}: the mean of Adam is lower early, where the paper "
-        "expects the gain, and that of ACProp at the end; learning rates and ε of the "
-        "paper's curves, which would decide, are not printed"
-        if not ahead and not behind
-        else f"{_about(_runs())}, training loss of the first and of the last epoch: "
-        f"{listed}",
+        f"last epoch: {text}; the paper expects the gain early; learning rates and ε "
+        "of its curves, which would decide, are not printed",
         means,
     )
 
@@ -129,9 +115,8 @@ def centered_is_faster() -> Finding:
 def small_s() -> Finding:
     """“In practice, especially in deep learning, the gradient suffers from large noise,
     hence s_t does not take extremely small values”
-
-    Extremely small: below 1e-8, so that Algorithm 2's ε = 1e-16 is the larger.
     """
+    # Extremely small: below 1e-8, so that Algorithm 2's ε = 1e-16 is the larger.
     found = measured()["moments"]
     below = {name: task["below_1e-8"] for name, task in found.items()}
     listed = "; ".join(
@@ -149,13 +134,10 @@ def small_s() -> Finding:
 
 @claim("mnist-ratio-decays", "paper", "central", _MNIST)
 def ratio_decays() -> Finding:
-    """“the ratio v_t/s_t decays with training”
-
-    By a twentieth at least, from the first epoch to those after the tenth.
-
-    The paper plots v and s of different optimizers; a flat ratio of the same gradients
-    does not refute that.
-    """
+    """“the ratio v_t/s_t decays with training”"""
+    # By a twentieth at least, from the first epoch to those after the tenth. The paper
+    # plots v and s of different optimizers; a flat ratio of the same gradients does not
+    # refute that.
     runs = _runs()
     first = [run[0]["v"] / run[0]["s"] for run in runs]
     late = [mean(e["v"] / e["s"] for e in run[LATE:]) for run in runs]
@@ -206,9 +188,8 @@ def _spread(beta: str) -> tuple[float, float]:
 def betas() -> Finding:
     """“ACProp is robust to different values of β1, and is more sensitive to values of
     β2”
-
-    Small runs can show the difference; that they do not would not refute it.
     """
+    # Small runs can show the difference; that they do not would not refute it.
     spreads = {beta: _spread(beta) for beta in ("beta1", "beta2")}
     (one, noise1), (two, noise2) = spreads.values()
     shown = two - one > 2 * math.hypot(noise1, noise2)

@@ -31,8 +31,6 @@ _ADAM_FAILS = (
     (0.9, 0.999, 500, 0.01),
 )
 _BETAS = ((0.1, 0.1), (0.1, 0.999), (0.5, 0.5), (0.9, 0.1), (0.9, 0.999))
-
-
 _ACPROP = (method("acprop-paper"),)
 
 
@@ -50,16 +48,14 @@ def _short(beta1: float, beta2: float, steps: int) -> Sweep:
 def _adam_fails() -> Finding:
     """“For any constant β1, β2 ∈ [0, 1) such that β1 < √β2”, there are a P and a δ with
     which Adam does not converge on the stochastic problem
-
-    As α_t → 0 only the sign of the mean direction counts: 5 standard errors.
     """
+    # As α_t → 0 only the sign of the mean direction counts: 5 standard errors.
     scores: list[float] = []
     for beta1, beta2, P, delta in _ADAM_FAILS:
         found = _adams_drift(P, delta, beta1, beta2)
         scores.append(float(found.mean[0] / found.error[0]))
-    ok = min(scores) > 5
     return Finding.of(
-        ok,
+        min(scores) > 5,
         f"for {len(scores)} pairs of betas up to (0.9, 0.999) Adam drifts away from x* "
         f"by at least {min(scores):.0f} standard errors",
         {"settings": [list(row) for row in _ADAM_FAILS], "standard_errors": scores},
@@ -74,9 +70,8 @@ def _example_needs_a_large_period() -> Finding:
     near = _adams_drift(3, 1.0, 0.9, 0.99)
     away = _adams_drift(50, 0.1, 0.9, 0.99)
     towards, wrong = float(near.mean[0]), float(away.mean[0])
-    ok = towards < -5 * near.error[0] and wrong > 5 * away.error[0]
     return Finding.of(
-        ok,
+        towards < -5 * near.error[0] and wrong > 5 * away.error[0],
         f"at betas (0.9, 0.99) Adam's mean move per α is {towards:+.3f} for P = 3, "
         f"δ = 1 and {wrong:+.3f} for P = 50, δ = 0.1",
         {"P=3": towards, "P=50": wrong},
@@ -141,16 +136,14 @@ def _last_iterate() -> Finding:
     )
 
 
-def _signs() -> tuple[np.ndarray, dict[float, float]]:
-    """Expected moves before clipping; the share of wrong ones after it, by x."""
+def _signs() -> tuple[float, dict[float, float]]:
+    """How many expected moves are to the left before clipping; wrong after it, by x."""
     problem, sweep = Stochastic(50, 1.0, seeds=64), _short(0.1, 0.1, 1_000)
     last = states(problem, sweep)[-1]
     free = expected_move(problem, sweep, last, 1e-3)
-    moves = {
-        x: expected_move(problem, sweep, last, 1e-3, x=x) for x in (-1.0, 0.0, 1.0)
-    }
-    wrong = {x: float(np.mean(move > 0)) for x, move in moves.items()}  # pyright: ignore[reportUnknownArgumentType]
-    return free, wrong
+    moves = {x: expected_move(problem, sweep, last, 1e-3, x=x) for x in (-1.0, 0.0)}
+    wrong = {x: float(np.mean(move > 0)) for x, move in moves.items()}  # pyright: ignore
+    return float(np.mean(free < 0)), wrong  # pyright: ignore
 
 
 @claim(
@@ -162,17 +155,16 @@ def _signs() -> tuple[np.ndarray, dict[float, float]]:
 def _expected_to_move() -> Finding:
     """“for every step, ACProp is expected to move in the negative direction …, whenever
     x < -1 we can always clip it to -1, hence ACProp will drift x to -1”
-
-    Incomplete, not false: the premise is true, and so is the conclusion.
     """
-    free, wrong = _signs()
+    # Incomplete, not false: the premise is true, and so is the conclusion.
+    left, wrong = _signs()
     return Finding.of(
-        bool(np.all(free < 0)),
+        left == 1,
         f"P = 50, betas (0.1, 0.1), α = 1e-3: before clipping the expected move is "
-        f"negative in {float(np.mean(free < 0)):.0%} of the runs, and x does converge "  # pyright: ignore[reportUnknownArgumentType]
+        f"negative in {left:.0%} of the runs, and x does converge "
         f"to -1 (stochastic-last-iterate); the proof is incomplete, as after clipping "
         f"the move is positive in {wrong[-1.0]:.0%} of the runs at x = -1",
-        {"to_the_left_before_clipping": float(np.mean(free < 0))},  # pyright: ignore[reportUnknownArgumentType]
+        {"to_the_left_before_clipping": left},
     )
 
 
@@ -194,9 +186,8 @@ def _drift_is_not_enough() -> Finding:
             leap = expected_move(problem, sweep, state, 2 * float(den.max()), x=0.3)
             lands = LO + 2 * (7 - 0.5) / 8
             saturated = max(saturated, float(np.max(np.abs(0.3 + leap - lands))))
-    ok = max(off, saturated) < 1e-12 and wrong[-1.0] == 1 and wrong[0.0] > 0.5
     return Finding.of(
-        ok,
+        max(off, saturated) < 1e-12 and wrong[-1.0] == 1 and wrong[0.0] > 0.5,
         f"both outcomes enumerated on {200 * 8 * len(_BETAS)} states: the drift is "
         f"-αδ/den up to {off:.0e}, and -1 + 2(P - δ)/(P + 1) up to {saturated:.0e} is "
         f"where x lands on average once α ≥ 2·den; at P = 50, betas (0.1, 0.1) and "

@@ -20,10 +20,8 @@ def _harmonic() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 @claim("harmonic-error", "paper", "constant", _HARMONIC)
 def _error_size() -> Finding:
-    """the plot of the error has a y-axis with “a unit of 10^-7”
-
-    An axis in units of 1e-7 shows the largest errors as numbers of a few digits.
-    """
+    """the plot of the error has a y-axis with “a unit of 10^-7”"""
+    # An axis in units of 1e-7 shows the largest errors as numbers of a few digits.
     errors, _ = _harmonic()
     largest = errors.max() / 1e-7
     return Finding.of(
@@ -61,9 +59,8 @@ def _error_law() -> Finding:
 def _relative() -> Finding:
     """“the sum is typically on the order of 10³, this implies that … the relative error
     is on the order of 10^-10”
-
-    One sentence, two numbers: is at least half of the grid of their order?
     """
+    # One sentence, two numbers: is at least half of the grid of their order?
     errors, exact = _harmonic()
     share = errors / exact
     near = float(np.mean((share > 10**-10.5) & (share < 10**-9.5)))
@@ -94,9 +91,8 @@ def _relative_law() -> Finding:
     above = float(SIZES[int(np.argmax(share.max(axis=0) < 1e-10))])
     integral = np.array([[n ** (1 - e) / (1 - e) for n in SIZES] for e in ETAS])
     below = bool((exact < integral).all())
-    ok = below and np.abs(ratio - 1).max() < 0.03 and share[0, 0] > 2e-8
     return Finding.of(
-        ok,
+        below and np.abs(ratio - 1).max() < 0.03 and share[0, 0] > 2e-8,
         f"at η = ½ the relative error is η(1 - η)/12·N^-2 times {ratio.min():.3f} to "
         f"{ratio.max():.3f} and {share[0, 0]:.1e} at N = 10³; for all η it is below "
         f"1e-10 from N = {above:.0f} on; at N = 10⁷ the sum is {exact[0, -1]:.0f} for "
