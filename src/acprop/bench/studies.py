@@ -219,13 +219,13 @@ def _check(study: Study) -> None:
 
 def study_folder(root: Path | None = None) -> StudyFolder:
     """Find the studies: in `root`, in ACPROP_STUDIES, or in a checkout around us."""
-    told = root or os.environ.get("ACPROP_STUDIES")
+    given = root or os.environ.get("ACPROP_STUDIES")
     here = [Path.cwd(), *Path.cwd().parents, Path(__file__).resolve().parents[3]]
-    places = [Path(told)] if told else [folder / "studies" for folder in here]
+    places = [Path(given)] if given else [folder / "studies" for folder in here]
     for place in places:
         if place.is_dir() and StudyFolder(place).names():
             return StudyFolder(place)
     raise checks.UserError(
-        f"studies must be a folder of TOML files, got {told or 'none around here'}; "
+        f"studies must be a folder of TOML files, got {given or 'none around here'}; "
         "run inside a checkout of acprop or set ACPROP_STUDIES"
     )
