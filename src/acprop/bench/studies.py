@@ -18,7 +18,7 @@ from acprop.bench.documents import Strict, at, load
 from acprop.bench.optimizers import find, resolved
 from acprop.bench.spaces import FOLDER as SPACES
 from acprop.bench.spec import RunSpec
-from acprop.bench.tasks import TASKS, check_settings
+from acprop.bench.tasks import TASKS, read_settings
 from acprop.plain import Plain, canonical
 from acprop.records import StudyRecord
 
@@ -214,7 +214,7 @@ def _check(study: Study) -> None:
                 task = {**study.task_settings, **scale.task_settings}
                 task |= arm.task_settings
                 canonical([task, scale.schedule])  # neither NaN nor a date
-                check_settings(study.task, task)
+                read_settings(study.task, task)
 
 
 def study_folder(root: Path | None = None) -> StudyFolder:

@@ -1,11 +1,10 @@
 """From a spec to something that can be run: the task and the optimizer it names."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from acprop import checks
 from acprop.bench.spec import RunSpec
@@ -13,13 +12,13 @@ from acprop.bench.spec import RunSpec
 if TYPE_CHECKING:  # torch takes seconds, and to read a study needs none of it
     from acprop.tasks.task import OptimizerFactory, Task
 
-# The one table of tasks: the module in acprop.tasks, and its class.
+# The one table of tasks: the module in acprop.tasks, and how its classes begin.
 TASKS = {
-    "vision": "VisionTask",
-    "language": "LanguageTask",
-    "translation": "TranslationTask",
-    "gan": "GanTask",
-    "rl": "RLTask",
+    "vision": "Vision",
+    "language": "Language",
+    "translation": "Translation",
+    "gan": "Gan",
+    "rl": "RL",
 }
 
 
@@ -28,13 +27,6 @@ class TaskSettings(Protocol):
 
     @property
     def dataset(self) -> str | None: ...
-
-
-class _Kind(NamedTuple):
-    """A domain: how its settings are read, and what makes a task of them."""
-
-    settings: Callable[[dict[str, Any]], TaskSettings]
-    task: "Callable[..., Task]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,29 +43,32 @@ def prepare(spec: RunSpec, *, device: str = "cpu") -> Prepared:
     from acprop.bench.optimizers import build
     from acprop.tasks.data import cache_folder
 
-    kind = _kind(spec.task)
+    make = _class(spec.task, "Task")
     optimizer = build(spec.optimizer, spec.settings)
-    wanted = kind.settings(spec.task_settings)
+    wanted = read_settings(spec.task, spec.task_settings)
     if wanted.dataset is not None:
         _fetch_once(wanted.dataset, cache_folder())
-    task = kind.task(wanted, device=device)
+    task: Task = make(wanted, device=device)
     return Prepared(task, optimizer, task.source)
 
 
-def check_settings(task: str, settings: dict[str, Any]) -> None:
-    """Refuse settings that the task does not take; no data are loaded."""
-    _kind(task).settings(settings)
+def read_settings(task: str, plain: dict[str, Any]) -> TaskSettings:
+    """Read a task's settings; one that it does not take is refused. No data needed."""
+    kind = _class(task, "Settings")
+    from acprop.tasks.settings import read
+
+    return read(kind, task, plain)
 
 
 def dataset_of(spec: RunSpec) -> str | None:
     """The set that a run needs; None if it needs none that can be fetched."""
-    return _kind(spec.task).settings(spec.task_settings).dataset
+    return read_settings(spec.task, spec.task_settings).dataset
 
 
-def _kind(name: str) -> _Kind:
+def _class(task: str, kind: str) -> Any:
     """A domain's module is loaded when it is needed, with all that it imports."""
-    module = import_module(f"acprop.tasks.{checks.one_of('task', name, TASKS)}")
-    return _Kind(module.settings, getattr(module, TASKS[name]))
+    module = import_module(f"acprop.tasks.{checks.one_of('task', task, TASKS)}")
+    return getattr(module, TASKS[task] + kind)
 
 
 @cache
