@@ -36,7 +36,7 @@ def test_one_broken_run_does_not_lose_the_others_and_nothing_is_done_twice(tmp_p
         [SPEC, BROKEN, OTHER, SPEC],
         tmp_path,
         studies={SPEC.id: "s"},
-        jobs=2,
+        jobs=1,
         on_progress=lambda run, share: heard.update({run: share}),
         on_end=ended.append,
     )

@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import acprop
 
-STEPS = 6
+STEPS = 4
 OPTIONS = {"lr": 1e-2, "weight_decay": 0.1}
 KINDS = {"acprop": acprop.ACProp, "adamw": torch.optim.AdamW}
 

@@ -101,7 +101,7 @@ def test_what_weighs_most_decides_and_the_rest_is_shown_below():
     assert small.weight > smoke.weight
     found = result_of("fig-9", small, smoke)
     assert found.outcome.word == result_of("fig-9", small).outcome.word == "same order"
-    assert found.outcome.verdict.startswith("1 comparisons at small scale")
+    assert found.outcome.verdict.startswith("1 comparison at small scale")
     assert [one.is_lead for one in found.studies] == [True, False]
 
 

@@ -390,7 +390,7 @@ def test_what_is_known_comes_before_what_this_machine_has_just_run(tmp_path):
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)
     paper = page_of(tmp_path, "paper").text
-    assert "1 comparisons at small scale: 1 same order." in paper
+    assert "1 comparison at small scale: 1 same order." in paper
     assert "run on this machine, smoke scale" in paper
     listed = page_of(tmp_path, "studies").text
     assert listed.index("small scale, 5 seeds") < listed.index("run on this machine")

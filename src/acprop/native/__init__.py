@@ -104,17 +104,13 @@ def _open() -> tuple[ctypes.CDLL | None, str | None]:
         return None, f"{PATH.name} lacks its SHA-256 or is damaged; install {_ANEW}"
     try:
         library = ctypes.CDLL(str(PATH))
-        library.acprop_abi.restype = ctypes.c_int
         abi = library.acprop_abi()
     except (OSError, AttributeError) as error:
         return None, f"{PATH.name} cannot be loaded ({error}); reinstall acprop"
     if abi != _ABI:
         return None, f"{PATH.name} is of another version ({abi} ≠ {_ABI}); reinstall"
-    library.acprop_step.restype = ctypes.c_int
     library.acprop_step.argtypes = (ctypes.c_void_p,) * 3
-    library.acprop_sweep.restype = ctypes.c_int
     library.acprop_sweep.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
-    library.acprop_use_isa.restype = ctypes.c_int
     library.acprop_use_isa.argtypes = (ctypes.c_int,)
     return library, None
 

@@ -7,7 +7,7 @@
 #include "isa.h"
 
 /* The work is cut into bins of equal size, whatever the tensors; inside a tensor what
-   the options spread over several loops goes in blocks that stay in the L1 cache. */
+   needs scratch memory goes in blocks that stay in the L1 cache. */
 enum { BINS = 64, BLOCK = 512 };
 /* Below this a second thread costs more than it brings; see perf/step.py. */
 enum { WORTH_THREADS = 32768 };
@@ -20,6 +20,36 @@ typedef struct {
     double limit;
     int unseen;
 } scalars;
+
+/* What decides the arithmetic of an element, the same for all of a tensor: 0 or -1. */
+typedef struct {
+    int64_t delay, before, after, nesterov, on_m, on_average, previous, decays;
+    int64_t accumulates, sgd, raw, corrected;
+    int64_t remembers; /* may AMSGrad's maximum grow? */
+} flags;
+
+static flags to_flags(const acprop_step_options *h, const scalars *c) {
+    flags f = {
+        .delay = -(h->delay != 0),
+        .before = -(h->average == ACPROP_BEFORE),
+        .after = -(h->average == ACPROP_AFTER),
+        .nesterov = -(h->nesterov != 0),
+        .on_m = -(h->center == ACPROP_ON_M),
+        .on_average = -(h->center == ACPROP_ON_AVERAGE),
+        .previous = -(h->residual_previous != 0),
+        .decays = -(h->weight_decay != 0 && !h->decoupled),
+        .accumulates = -(h->eps_placement == ACPROP_ACCUMULATED),
+        .sgd = -(h->first_step == ACPROP_SGD && c->unseen),
+        .raw = -(h->amsgrad == ACPROP_RAW),
+        .corrected = -(h->amsgrad == ACPROP_CORRECTED),
+        .remembers = -!c->unseen,
+    };
+    return f;
+}
+
+static int is_default(flags f) {
+    return f.on_average && !(f.decays | f.accumulates | f.sgd | f.raw | f.corrected);
+}
 
 typedef struct job job;
 typedef void (*advance_function)(const job *, int64_t tensor, int64_t start, int64_t n);

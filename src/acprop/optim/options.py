@@ -5,51 +5,136 @@ docstring of `ACProp` says what each means. Every message has the form
 `<argument> must <condition>, got <value>[; <remedy>]`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from operator import itemgetter
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_type_hints
 
 from torch import Tensor
 
+from acprop import checks
 from acprop import rule as rules
-from acprop.optim import option_checks as check
 from acprop.optim.constraints import Box, plain_box
 from acprop.rule import Average, Center, Clip, Convention, Rule
 
 Group = dict[str, Any]
 Number = float | Tensor
 ByConvention = Literal["convention"]
+Check = Callable[[str, Any], Any]
+
+
+# ---- checks: each returns the value as a checkpoint keeps it, plain ------------------
+
+
+def _to_python(value: Any) -> Any:
+    """A numpy scalar as Python's own, which torch.load(weights_only=True) can read."""
+    is_scalar = hasattr(value, "item") and value.ndim == 0
+    return value.item() if is_scalar and not isinstance(value, Tensor) else value
+
+
+def _or_tensor(check: Check) -> Check:
+    """The check of a number, also of the one that a tensor holds."""
+
+    def look(name: str, value: Any) -> float | Tensor:
+        if not isinstance(value, Tensor):
+            return check(name, _to_python(value))
+        if value.numel() != 1:
+            raise ValueError(
+                f"{name} must have one element if it is a tensor, "
+                f"got shape {tuple(value.shape)}"
+            )
+        check(name, value.item())
+        return value
+
+    return look
+
+
+_amount = _or_tensor(checks.not_negative)
+_decay = _or_tensor(checks.decay)
+
+
+def _betas(name: str, value: Any) -> tuple[Any, Any]:
+    """Two decays."""
+    # Any pair: configuration libraries have lists of their own.
+    is_one = isinstance(value, str | Tensor) or not isinstance(value, Iterable)
+    pair: list[Any] = [] if is_one else list(value)  # pyright: ignore
+    if len(pair) != 2:
+        raise TypeError(f"{name} must be a pair of numbers, got {value!r}")
+    return _decay(f"{name}[0]", pair[0]), _decay(f"{name}[1]", pair[1])
+
+
+def _eps(name: str, value: Any) -> float | None:
+    """A number, or None for the convention's own."""
+    return None if value is None else checks.not_negative(name, value)
+
+
+def _clip(name: str, value: Any) -> Any:
+    """A bound, or "convention"."""
+    return value if value == "convention" else rules.check_clip(name, value)
+
+
+def _convention(_: str, value: Any) -> rules.PlainConvention:
+    """Any spelling of a convention, as a checkpoint keeps it."""
+    return rules.plain(rules.convention(value))
+
+
+def _flag(name: str, value: Any, allowed: str = "True or False") -> bool:
+    """True or False, also as 1 or 0."""
+    if isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    raise TypeError(f"{name} must be {allowed}, got {value!r}")
+
+
+def _kernel(name: str, value: Any) -> bool | None:
+    """A flag, or None where the choice is ours."""
+    return None if value is None else _flag(name, value, "None, True or False")
+
+
+def _seed(name: str, value: Any) -> int | None:
+    """Of random bits, or None."""
+    if value is not None and checks.integer(name, value, least=0) >= 2**32:
+        raise ValueError(
+            f"{name} must be below 2**32, got {value}; take a smaller seed"
+        )
+    return value
+
+
+def _of_rule(_: str, value: Any) -> Any:
+    """Any: `Rule` itself looks at all of these together."""
+    return value
+
+
+# ---- the options ---------------------------------------------------------------------
 
 
 class Option(NamedTuple):
     """What is known of an option besides its type."""
 
     default: Any
-    check: check.Check
+    check: Check
 
 
 class Keywords(TypedDict, total=False):
     """The options that are given by keyword; those of the rule not to every class."""
 
-    average: Annotated[Average | ByConvention, Option("convention", check.of_rule)]
-    nesterov: Annotated[bool | ByConvention, Option("convention", check.of_rule)]
-    center: Annotated[Center | ByConvention, Option("convention", check.of_rule)]
-    delay: Annotated[int, Option(1, check.of_rule)]
-    reduction: Annotated[Literal["max", "mean"] | None, Option(None, check.of_rule)]
-    convention: Annotated[str | Convention, Option("guarded", check.convention)]
-    decoupled_weight_decay: Annotated[bool, Option(True, check.flag)]
-    amsgrad: Annotated[bool, Option(False, check.flag)]
-    clip: Annotated[Clip | ByConvention, Option("convention", check.clip)]
+    average: Annotated[Average | ByConvention, Option("convention", _of_rule)]
+    nesterov: Annotated[bool | ByConvention, Option("convention", _of_rule)]
+    center: Annotated[Center | ByConvention, Option("convention", _of_rule)]
+    delay: Annotated[int, Option(1, _of_rule)]
+    reduction: Annotated[Literal["max", "mean"] | None, Option(None, _of_rule)]
+    convention: Annotated[str | Convention, Option("guarded", _convention)]
+    decoupled_weight_decay: Annotated[bool, Option(True, _flag)]
+    amsgrad: Annotated[bool, Option(False, _flag)]
+    clip: Annotated[Clip | ByConvention, Option("convention", _clip)]
     constraint: Annotated[Box | None, Option(None, plain_box)]
-    maximize: Annotated[bool, Option(False, check.flag)]
-    foreach: Annotated[bool | None, Option(None, check.kernel)]
-    fused: Annotated[bool | None, Option(None, check.kernel)]
-    capturable: Annotated[bool, Option(False, check.flag)]
-    differentiable: Annotated[bool, Option(False, check.flag)]
-    kahan: Annotated[bool, Option(True, check.flag)]
-    stochastic_rounding: Annotated[int | None, Option(None, check.seed)]
-    small_state: Annotated[bool, Option(False, check.flag)]
+    maximize: Annotated[bool, Option(False, _flag)]
+    foreach: Annotated[bool | None, Option(None, _kernel)]
+    fused: Annotated[bool | None, Option(None, _kernel)]
+    capturable: Annotated[bool, Option(False, _flag)]
+    differentiable: Annotated[bool, Option(False, _flag)]
+    kahan: Annotated[bool, Option(True, _flag)]
+    stochastic_rounding: Annotated[int | None, Option(None, _seed)]
+    small_state: Annotated[bool, Option(False, _flag)]
 
 
 class Options(Keywords, total=False):
@@ -59,11 +144,11 @@ class Options(Keywords, total=False):
         (1 - β2)·Σ β2^i·g² - m² with m of the decay β2; set by `RMSprop` alone.
     """
 
-    lr: Annotated[Number, Option(1e-3, check.amount)]
-    betas: Annotated[tuple[Number, Number], Option((0.9, 0.999), check.betas)]
-    eps: Annotated[float | None, Option(None, check.eps)]
-    weight_decay: Annotated[Number, Option(0.0, check.amount)]
-    as_rmsprop: Annotated[bool, Option(False, check.flag)]
+    lr: Annotated[Number, Option(1e-3, _amount)]
+    betas: Annotated[tuple[Number, Number], Option((0.9, 0.999), _betas)]
+    eps: Annotated[float | None, Option(None, _eps)]
+    weight_decay: Annotated[Number, Option(0.0, _amount)]
+    as_rmsprop: Annotated[bool, Option(False, _flag)]
 
 
 OPTIONS: dict[str, Option] = {
@@ -75,17 +160,54 @@ RULE_OPTIONS = ("average", "nesterov", "center", "delay", "reduction")
 _COMPARED = itemgetter(*(name for name in OPTIONS if name != "lr"))
 
 
+def _together(group: dict[str, Any]) -> None:
+    """Refuse options that exclude each other."""
+    if group["fused"] and group["foreach"]:
+        raise ValueError("foreach must be None or False with fused=True, got True")
+    if group["foreach"] and group["differentiable"]:
+        raise ValueError(
+            "foreach must be None or False with differentiable=True, got True; "
+            "torch's list operations do not support autograd"
+        )
+    if group["stochastic_rounding"] is not None and group["kahan"]:
+        raise ValueError(
+            "kahan must be False with stochastic_rounding, got True; both mend the "
+            "same rounding"
+        )
+    for name, value in {
+        "betas[0]": group["betas"][0],
+        "betas[1]": group["betas"][1],
+        "weight_decay": group["weight_decay"],
+    }.items():
+        if isinstance(value, Tensor) and not group["differentiable"]:
+            raise TypeError(
+                f"{name} must be a number unless differentiable=True, got a tensor"
+            )
+    # 8-bit state is advanced in blocks, one step behind at most.
+    for name, possible in {
+        "delay": group["delay"] in (0, 1),
+        "reduction": group["reduction"] is None,
+        "constraint": group["constraint"] is None,
+        "differentiable": not group["differentiable"],
+        "fused": not group["fused"],
+    }.items():
+        if group["small_state"] and not possible:
+            raise ValueError(
+                f"small_state must be False with {name}={group[name]!r}, got True"
+            )
+
+
 def checked(options: Mapping[str, Any]) -> Group:
     """Check options and return them in the form a checkpoint keeps: plain values.
 
     What "convention" stands for is not filled in yet, see `resolved`.
     """
     plain = {
-        name: option.check(name, check.to_python(options.get(name, option.default)))
+        name: option.check(name, _to_python(options.get(name, option.default)))
         for name, option in OPTIONS.items()
     }
     resolved(plain)
-    check.together(plain)
+    _together(plain)
     return plain
 
 
@@ -116,12 +238,12 @@ def from_rmsprop(
     beta1, beta2 = betas
     group = dict(given)
     if "alpha" in group or "momentum" in group:
-        beta1 = check.decay("momentum", group.pop("momentum", beta1))
-        group["betas"] = beta1, check.decay("alpha", group.pop("alpha", beta2))
+        beta1 = _decay("momentum", group.pop("momentum", beta1))
+        group["betas"] = beta1, _decay("alpha", group.pop("alpha", beta2))
         group["average"] = "after" if beta1 > 0 else None
     if "centered" in group:
-        centered = check.to_python(group.pop("centered"))
-        group["center"] = "m" if check.flag("centered", centered) else None
+        centered = _to_python(group.pop("centered"))
+        group["center"] = "m" if _flag("centered", centered) else None
     return group
 
 

@@ -232,7 +232,8 @@ def _outcome(
 def _of_pairs(pairs: Sequence[Pair], scales: Sequence[str]) -> EntryOutcome:
     counts = {word: sum(p.word == word for p in pairs) for word in _ORDERS}
     listed = ", ".join(f"{n} {word}" for word, n in counts.items() if n)
-    text = f"{len(pairs)} comparisons at {' and '.join(scales)} scale: {listed}."
+    count = f"{len(pairs)} comparison{'s' if len(pairs) > 1 else ''}"
+    text = f"{count} at {' and '.join(scales)} scale: {listed}."
     if all(scale == "smoke" for scale in scales):
         text += " Smoke scale shows that it runs, not who wins."
         return EntryOutcome("not decided", text, "undecided")
