@@ -8,7 +8,7 @@ from torch import nn
 
 from acprop.bench.optimizers import resolved
 from acprop.bench.spec import RunSpec
-from acprop.bench.tasks import TASKS, _kind, dataset_of, prepare
+from acprop.bench.tasks import TASKS, _module, dataset_of, prepare
 from acprop.tasks.data import DataError
 
 TASK = {
@@ -56,7 +56,7 @@ def test_a_run_names_the_set_it_needs_and_a_file_is_none(file):
 
 
 def test_every_task_that_may_be_named_is_there():
-    assert [_kind(name).settings.__module__ for name in TASKS] == [
+    assert [_module(name).settings.__module__ for name in TASKS] == [
         f"acprop.tasks.{name}" for name in TASKS
     ]
 

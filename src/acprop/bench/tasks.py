@@ -1,11 +1,10 @@
 """From a spec to something that can be run: the task and the optimizer it names."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 from acprop import checks
 from acprop.bench.spec import RunSpec
@@ -23,20 +22,6 @@ TASKS = {
 }
 
 
-class TaskSettings(Protocol):
-    """What every domain's settings have. dataset: the set to be fetched."""
-
-    @property
-    def dataset(self) -> str | None: ...
-
-
-class _Kind(NamedTuple):
-    """A domain: how its settings are read, and what makes a task of them."""
-
-    settings: Callable[[dict[str, Any]], TaskSettings]
-    task: "Callable[..., Task]"
-
-
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """source: where the data came from."""
@@ -51,29 +36,28 @@ def prepare(spec: RunSpec, *, device: str = "cpu") -> Prepared:
     from acprop.bench.optimizers import build
     from acprop.tasks.data import cache_folder
 
-    kind = _kind(spec.task)
+    module = _module(spec.task)
     optimizer = build(spec.optimizer, spec.settings)
-    wanted = kind.settings(spec.task_settings)
+    wanted = module.settings(spec.task_settings)
     if wanted.dataset is not None:
         _fetch_once(wanted.dataset, cache_folder())
-    task = kind.task(wanted, device=device)
+    task: Task = getattr(module, TASKS[spec.task])(wanted, device=device)
     return Prepared(task, optimizer, task.source)
 
 
 def check_settings(task: str, settings: dict[str, Any]) -> None:
     """Refuse settings that the task does not take; no data are loaded."""
-    _kind(task).settings(settings)
+    _module(task).settings(settings)
 
 
 def dataset_of(spec: RunSpec) -> str | None:
     """The set that a run needs; None if it needs none that can be fetched."""
-    return _kind(spec.task).settings(spec.task_settings).dataset
+    return _module(spec.task).settings(spec.task_settings).dataset
 
 
-def _kind(name: str) -> _Kind:
+def _module(name: str) -> Any:
     """A domain's module is loaded when it is needed, with all that it imports."""
-    module = import_module(f"acprop.tasks.{checks.one_of('task', name, TASKS)}")
-    return _Kind(module.settings, getattr(module, TASKS[name]))
+    return import_module(f"acprop.tasks.{checks.one_of('task', name, TASKS)}")
 
 
 @cache
