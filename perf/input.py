@@ -14,7 +14,7 @@ from measure import machine, save
 
 from acprop.bench.optimizers import build
 from acprop.tasks.data import fetch
-from acprop.tasks.vision import VisionSettings, VisionTask
+from acprop.tasks.vision import VisionSettings, VisionTask, measure
 
 PARTS = ("input", "forward and backward", "optimizer")
 WARM, STEPS = 3, 20
@@ -57,15 +57,13 @@ def profile(session, steps: int) -> tuple[float, float, float]:
     session.model.train()
     for _ in range(steps):
         started = time.perf_counter()
-        pieces = session._pieces()
+        x, y = session.batch()
         ready = time.perf_counter()
         session.optimizer.zero_grad(set_to_none=True)
-        for x, y in pieces:
-            loss = torch.nn.functional.cross_entropy(session._logits(x), y)
-            session._backward(loss)
+        session._backward(x, y, measure)
         learnt = time.perf_counter()
         session.optimizer.step()
-        session.step += 1
+        session.n_steps += 1
         ended = time.perf_counter()
         for i, part in enumerate((ready - started, learnt - ready, ended - learnt)):
             spent[i] += part / steps

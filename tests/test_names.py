@@ -21,12 +21,6 @@ HYPHENATED = re.compile(r"hyper-parameter", re.IGNORECASE)
 NOT_IN_A_NAME = {"judge", "judged", "asked", "said", "told", "tell", "kick", "hyper"}
 
 
-# What is still to be renamed. A name that is mended must leave this list.
-STILL_TWICE = {"Arm", "Line", "Progress", "Row", "Sizes"}
-STILL_A_RIDDLE = {("bench/studies.py", "told")}
-STILL_WHOLE = {"tasks/data/store.py"}
-
-
 def words_of(name: str) -> set[str]:
     """judged_by, JudgedBy → judged, by."""
     return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}
@@ -45,7 +39,7 @@ def test_no_public_class_has_the_name_of_another():
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(str(file.relative_to(SOURCE)))
     twice = {name: files for name, files in places.items() if len(files) > 1}
-    assert twice.keys() == STILL_TWICE, twice
+    assert twice == {}
 
 
 def test_no_name_is_a_riddle():
@@ -55,7 +49,7 @@ def test_no_name_is_a_riddle():
         for name in names_in(file.read_text("utf-8"))
         if words_of(name) & NOT_IN_A_NAME
     }
-    assert found == STILL_A_RIDDLE
+    assert found == set()
 
 
 def test_no_function_is_called_whole():
@@ -66,7 +60,7 @@ def test_no_function_is_called_whole():
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
         if isinstance(node, ast.FunctionDef) and node.name == "whole"
     }
-    assert found == STILL_WHOLE
+    assert found == set()
 
 
 def test_no_sentence_speaks_in_riddles():

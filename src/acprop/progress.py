@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
-    ProgressColumn,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
@@ -30,7 +29,9 @@ class Bar:
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            *self.columns(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
             console=console,
             transient=True,
             disable=quiet or not console.is_terminal,
@@ -39,10 +40,6 @@ class Bar:
         self._console, self._started = console, time.monotonic()
         self._has_lines = not quiet and not console.is_terminal
         self._shares: dict[str, float] = {}
-
-    def columns(self) -> tuple[ProgressColumn, ...]:
-        """What stands behind the bar."""
-        return TaskProgressColumn(), TimeElapsedColumn(), TimeRemainingColumn()
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -63,6 +60,12 @@ class Bar:
     def advance(self, amount: float = 1.0) -> None:
         """So much more is done."""
         self._progress.update(self._row, advance=amount)
+
+    def set(self, words: str, completed: float, total: float) -> None:
+        """Say what is worked on, how much of it is done, and of how much."""
+        self._progress.update(
+            self._row, description=words, completed=completed, total=total
+        )
 
     def share(self, name: str, share: float, weight: float = 1.0) -> None:
         """So large a share of one of several things is done; never less than before."""

@@ -37,7 +37,6 @@ TEXT = {
     "batch": 8,
     "n_validation": 3,
     "n_test": 3,
-    "accumulate": 2,
     "clip_norm": 0.2,
 }
 SPEC = RunSpec("vision", SETTINGS, "acprop", {"lr": 1e-3}, epochs=2, seed=0)
@@ -115,12 +114,12 @@ def batch_norm():
     }
 
 
-def pieces():
-    """Losses of two ranks with two pieces each; how often gradients were exchanged.
+def exchanges():
+    """Losses of two ranks; how often gradients were exchanged.
 
     With SGD: an adaptive step would hide a gradient that is n times too large.
     """
-    task = VisionTask(VisionSettings(**SETTINGS | {"accumulate": 2}))
+    task = VisionTask(VisionSettings(**SETTINGS))
     session, exchanged = begin_wide(task, build("sgd", {"lr": 0.1})), []
 
     def exchange(state, bucket):
@@ -149,15 +148,15 @@ def language(folder):
         "text": str(file),
         "losses": from_all(losses),
         "seen": from_all(session.evaluate()),
-        "weights": from_all(digest(session.learner.net.state_dict())),
+        "weights": from_all(digest(session.net.state_dict())),
     }
 
 
 def translated():
-    """Losses of two ranks, two pieces each, of batches whose rows they cannot halve."""
+    """Losses of two ranks, of batches whose rows they cannot halve."""
     translation.load_corpus = lambda _: CORPUS
-    changes = {"dropout": 0.0, "accumulate": 2, "tokens": 60}
-    made = translation.settings({**SENTENCES, **changes})
+    changes = {"dropout": 0.0, "tokens": 60}
+    made = translation.TranslationSettings(**{**SENTENCES, **changes})
     session = translation.TranslationTask(made).begin(0, build("sgd", {"lr": 0.5}))
     losses = [session.train_step()["loss"] for _ in range(20)]
     return {
@@ -185,7 +184,7 @@ def main(folder):
         report = {
             "resumed": interrupted_and_resumed(folder),
             "batch_norm": batch_norm(),
-            "pieces": pieces(),
+            "exchanges": exchanges(),
             "language": language(folder),
             "translated": translated(),
             "refused": from_all(refused()),

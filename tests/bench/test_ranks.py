@@ -133,17 +133,17 @@ def test_the_first_rank_alone_writes(report):
     assert second == 0
 
 
-def test_ranks_with_pieces_have_the_losses_of_one_process(report):
-    """And exchange gradients once a step, not once a piece."""
+def test_ranks_have_the_losses_of_one_process(report):
+    """And exchange gradients once a step."""
     small = {"batch": 64, "n_train": 640, "n_validation": 600, "n_test": 600}
     task = VisionTask(VisionSettings("mnist", "mlp", **small))
     session = begin_wide(task, build("sgd", {"lr": 0.1}))
     alone = [session.train_step()["loss"] for _ in range(10)]
-    first, second = report["pieces"]["losses"]
+    first, second = report["exchanges"]["losses"]
     assert first == second
     assert first == pytest.approx(alone, rel=ROUNDED)
-    assert report["pieces"]["exchanges"] == 10
-    seen, own = report["pieces"]["seen"], session.evaluate()
+    assert report["exchanges"]["exchanges"] == 10
+    seen, own = report["exchanges"]["seen"], session.evaluate()
     assert seen["samples"] == own["samples"] == 640
     assert seen["train_loss"] == pytest.approx(own["train_loss"], rel=ROUNDED)
 
@@ -174,9 +174,9 @@ def test_ranks_clip_the_gradient_of_the_whole_batch(report):
 
 
 def test_ranks_that_translate_have_the_losses_of_one_process(report, monkeypatch):
-    """Batches of few rows: some pieces are empty, all have unlike sums."""
+    """Batches of few rows: some ranks have none, all have unlike sums."""
     monkeypatch.setattr(translation, "load_corpus", lambda _: CORPUS)
-    made = translation.settings({**SMALL, "dropout": 0.0, "tokens": 60})
+    made = translation.TranslationSettings(**{**SMALL, "dropout": 0.0, "tokens": 60})
     alone = translation.TranslationTask(made).begin(0, build("sgd", {"lr": 0.5}))
     rows = [len(alone.rows(step)) for step in range(20)]
     assert min(rows) < 4 < max(rows)
@@ -205,7 +205,7 @@ def test_every_rank_hears_what_ranks_cannot_do(report):
     first, second = report["refused"]
     assert first == second
     batch, graph = first
-    assert batch == "batch must be a multiple of ranks × accumulate = 2, got 63"
+    assert batch == "batch must be a multiple of the 2 ranks, got 63"
     assert graph.startswith("adahessian must run in one process, got 2 ranks")
 
 

@@ -11,17 +11,12 @@ import torch
 from acprop.bench.optimizers import build
 from acprop.bench.schedules import schedule
 from acprop.bench.studies import StudyFolder, study_folder
+from acprop.bench.tasks import read_settings
 from acprop.records import RunRecord, read
 from acprop.report.statistics import arms_of, over_seeds
 from acprop.tasks import nets
 from acprop.tasks.data import NAMES, describe
 from acprop.tasks.features import metric_of
-from acprop.tasks.gan import settings as gan_settings
-from acprop.tasks.language import settings as language_settings
-from acprop.tasks.nets.gpt import GPT
-from acprop.tasks.rl import settings as rl_settings
-from acprop.tasks.translation import settings as translation_settings
-from acprop.tasks.vision import settings
 
 SHELF = study_folder(Path(__file__).parents[2] / "studies")
 DEFAULT = [
@@ -111,7 +106,7 @@ def test_every_run_of_every_scale_can_be_built(name):
         for planned in study.planned(scale):
             spec = planned.spec
             build(spec.optimizer, spec.settings)
-            made = settings(spec.task_settings)
+            made = read_settings("vision", spec.task_settings)
             assert made.dataset in NAMES
             schedule(**spec.schedule, epochs=spec.epochs, steps_per_epoch=10)(0)
             shape = (made.net, made.width, made.depth, made.dataset, made.size)
@@ -144,14 +139,14 @@ def test_every_run_of_the_gpt_can_be_built_at_the_size_its_note_says():
         for planned in GPT_BYTES.planned(scale):
             spec = planned.spec
             build(spec.optimizer, spec.settings)
-            made = language_settings(spec.task_settings)
+            made = read_settings("language", spec.task_settings)
             assert made.dataset == "moby-dick"
             assert made.clip_norm == 1.0
             assert (made.layers, made.width) == (layers, width)
             n_steps = spec.epochs * made.steps_per_epoch
             assert f"{n_steps} steps" in GPT_BYTES.scale(scale).note
         with torch.device("meta"):
-            n = sum(p.numel() for p in GPT(made.sizes).parameters())
+            n = sum(p.numel() for p in made.network().parameters())
         assert (
             scale == "smoke" or f"{n / 1e6:.2g} million" in GPT_BYTES.scale(scale).note
         )
@@ -188,7 +183,7 @@ def test_every_run_of_the_dqn_can_be_built_and_is_as_long_as_its_note_says(study
         for planned in study.planned(name):
             spec = planned.spec
             build(spec.optimizer, spec.settings)
-            made = rl_settings(spec.task_settings)
+            made = read_settings("rl", spec.task_settings)
             assert made.env == DQN[study_name]
             n_steps = spec.epochs * made.steps_per_epoch
             warm = -(-made.warm_up // made.copies)  # rounds
@@ -219,7 +214,7 @@ def test_translation_is_compared_as_in_table_3(name):
         assert {p.spec.optimizer for p in points} >= set(compared)
         for planned in points[::50]:
             build(planned.spec.optimizer, planned.spec.settings)
-            translation_settings(planned.spec.task_settings)
+            read_settings("translation", planned.spec.task_settings)
     grids = {
         "lr": {2e-4, 5e-4},
         "beta1": {0.9, 0.99, 0.999},
@@ -232,7 +227,7 @@ def test_translation_is_compared_as_in_table_3(name):
     tables = ("nmt/de-en", "nmt/ro-en")
     points = planned_at_full_size(name)
     assert ("avagrad" in {p.spec.optimizer for p in points}) == (name in tables)
-    made = translation_settings(points[0].spec.task_settings)
+    made = read_settings("translation", points[0].spec.task_settings)
     deep = (6, 512, 1024, 4, 0.3), (1, 512, 2048, 8, 0.1)
     sizes = (made.layers, made.width, made.hidden, made.heads, made.dropout)
     assert sizes == deep[name != "nmt/de-en"]
@@ -267,7 +262,7 @@ def test_a_gan_is_compared_as_in_table_4(name):
         for planned in study.planned(scale):
             spec = planned.spec
             build(spec.optimizer, spec.settings)
-            made = gan_settings(spec.task_settings)
+            made = read_settings("gan", spec.task_settings)
             assert name == f"gan/{made.kind}"
             assert spec.settings["beta1"] == 0.5
     points = [p.spec for p in study.planned("paper")]
@@ -277,7 +272,7 @@ def test_a_gan_is_compared_as_in_table_4(name):
     adaptive = [spec for spec in points if spec.optimizer != "avagrad"]
     assert {spec.settings["lr"] for spec in adaptive} == {2e-4}
     assert len({str(spec.task_settings) for spec in points}) == 1
-    made = gan_settings(points[0].task_settings)
+    made = read_settings("gan", points[0].task_settings)
     assert (made.width, made.latent, made.batch) == (1.0, 128, 64)
     assert made.n_discriminator == (5 if made.kind in ("sngan", "sagan") else 2)
     assert made.features == "inception"
@@ -334,7 +329,7 @@ def test_the_papers_scale_is_the_papers(name):
         assert spec.task_settings["batch"] == 128
         assert spec.epochs == 200
         assert spec.schedule == {"kind": "step", "at": [150], "by": 0.1}
-        made = settings(spec.task_settings)
+        made = read_settings("vision", spec.task_settings)
         assert (made.width, made.depth, made.n_train) == (1.0, 1.0, None)
         decay = 5e-2 if spec.optimizer == "adamw" else 5e-4
         assert spec.settings["weight_decay"] == decay

@@ -8,7 +8,7 @@ from torch import nn
 
 from acprop.bench.optimizers import resolved
 from acprop.bench.spec import RunSpec
-from acprop.bench.tasks import TASKS, _module, dataset_of, prepare
+from acprop.bench.tasks import TASKS, _class, dataset_of, prepare
 from acprop.tasks.data import DataError
 
 TASK = {
@@ -56,9 +56,9 @@ def test_a_run_names_the_set_it_needs_and_a_file_is_none(file):
 
 
 def test_every_task_that_may_be_named_is_there():
-    assert [_module(name).settings.__module__ for name in TASKS] == [
-        f"acprop.tasks.{name}" for name in TASKS
-    ]
+    for kind in ("Settings", "Task"):
+        found = [_class(name, kind).__module__ for name in TASKS]
+        assert found == [f"acprop.tasks.{name}" for name in TASKS]
 
 
 BAD = [
@@ -68,7 +68,7 @@ BAD = [
     ),
     (
         replace(SPEC, task_settings=TASK | {"dataset": "moby-dick"}),
-        "^name must be a set of images, got 'moby-dick'",
+        "^dataset must be a set of images, got 'moby-dick'",
     ),
     (replace(SPEC, optimizer="foo"), "^optimizer must be one of .*, got 'foo'$"),
     (replace(SPEC, settings={"lr": -1.0}), "^lr must be "),

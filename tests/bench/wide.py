@@ -20,8 +20,8 @@ class Wide:
     def __getattr__(self, name):
         return getattr(self.feed, name)
 
-    def training(self, rows, draw, *, n, part):
-        x, y = self.feed.training(rows, draw, n=n, part=part)
+    def training(self, rows, draw, *, part):
+        x, y = self.feed.training(rows, draw, part=part)
         return x.double(), y
 
     def evaluation_rows(self, part, rows):

@@ -117,24 +117,7 @@ def talks(tmp_path):
     return place
 
 
-def test_a_corpus_is_shown_with_its_counts_and_a_few_pairs(talks):
-    fetched = data("fetch", "iwslt15-en-vi", "--from", str(talks))
-    assert fetched.exit_code == 0, fetched.output
-    shown = data("show", "iwslt15-en-vi").stdout
-    assert "train: 1 pairs, mean length en 4.0 words, vi 4.0 words" in shown
-    assert "a sentence of train\n    → một câu của train" in shown
-    assert f"from folder {talks}" in shown
-    (found,) = lines(data("show", "iwslt15-en-vi", "--n", "0", "--json"))
-    assert found["n_pairs"] == {"train": 1, "val": 1, "test": 1}
-    assert found["examples"] == []
-
-
 def test_a_corpus_that_is_here_is_listed_with_its_size(talks):
     data("fetch", "iwslt15-en-vi", "--from", str(talks))
     row = lines(data("list", "--json"))[NAMES.index("iwslt15-en-vi")]
     assert row["n_bytes"] == sum(row["source"]["n_bytes"].values()) > 0
-
-
-def test_imagenet_is_shown_by_what_was_counted(folder):
-    data("fetch", "imagenet", "--from", str(folder))
-    assert "train: 1 images in 1 classes" in data("show", "imagenet").stdout

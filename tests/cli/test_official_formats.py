@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from acprop.cli.app import app
 from acprop.records import RunRecord, from_json, read
 from acprop.tasks.data import sets
-from acprop.tasks.data.dataset import File
+from acprop.tasks.data.sets import File
 
 STUDIES = Path(__file__).parents[2] / "studies"
 WORDS = ("n01440764", "n01443537", "n02102040")  # as ImageNet names its classes
@@ -111,16 +111,13 @@ def cifar100(folder, monkeypatch):
     folder.mkdir()
     (folder / "cifar-100-binary.tar.gz").write_bytes(raw.getvalue())
     known = sets.SETS["cifar100"]
-    (official,) = known.official
-    (archive,) = official.archives
+    (archive,) = known.archives
     archive = replace(archive, sha256=hashlib.sha256(raw.getvalue()).hexdigest())
     files = tuple(
         File(name, hashlib.sha256(content).hexdigest(), len(content))
         for name, content in contents.items()
     )
-    small = replace(
-        known, files=files, official=(replace(official, archives=(archive,)),)
-    )
+    small = replace(known, files=files, archives=(archive,))
     monkeypatch.setitem(sets.SETS, "cifar100", small)
     return folder
 

@@ -142,7 +142,7 @@ def test_inception_reads_a_file_in_the_format_of_the_official_one(
 
 
 def remade(name, **changes):
-    return replace(describe(name), official=(), package=None, **changes)
+    return replace(describe(name), addresses=(), package=None, **changes)
 
 
 def test_weights_that_were_damaged_in_the_cache_are_not_used(monkeypatch, tmp_path):

@@ -13,16 +13,19 @@ from torch import Generator
 from acprop.bench.optimizers import build
 from acprop.tasks.data import fetch, sets
 from acprop.tasks.data.augment import normalised
-from acprop.tasks.data.dataset import File
-from acprop.tasks.data.images import Images, load_folders
-from acprop.tasks.feed import Memory, Pictures
+from acprop.tasks.data.images import Images, load
+from acprop.tasks.data.sampling import split
+from acprop.tasks.data.sets import File
+from acprop.tasks.feed import Feed
 from acprop.tasks.vision import VisionSettings, VisionTask
+
+SIZES = {"train": 12, "val": 5, "test": 7}
 
 
 @pytest.fixture
 def images():
     draw = Generator().manual_seed(0)
-    parts = {"train": 12, "val": 5, "test": 7}
+    parts = SIZES
     x = {
         f"{part}_x": torch.randint(0, 256, (n, 3, 8, 8), generator=draw).byte()
         for part, n in parts.items()
@@ -53,29 +56,29 @@ def folder(tmp_path, monkeypatch):
 
 
 def pictures(n_train=None, n_validation=4, n_test=None):
-    return Pictures(load_folders(), n_train, n_validation, n_test, size=32)
+    images = load("imagenet", size=32)
+    return Feed(split(images, n_validation, n_train=n_train, n_test=n_test))
 
 
 def seeded():
     return Generator().manual_seed(7)
 
 
-def assert_halves_are_the_whole(feed):
+def assert_halves_are_the_whole(fed):
     rows = torch.tensor([3, 0, 6, 5])
-    x, y = feed.training(rows, seeded(), n=4, part=slice(0, 4))
+    x, y = fed.training(rows, seeded(), part=slice(0, 4))
     halves = [
-        feed.training(rows, seeded(), n=4, part=part)
-        for part in (slice(0, 2), slice(2, 4))
+        fed.training(rows, seeded(), part=part) for part in (slice(0, 2), slice(2, 4))
     ]
     assert torch.equal(x, torch.cat([half for half, _ in halves]))
     assert torch.equal(y, torch.cat([half for _, half in halves]))
-    plain, same = feed.training(rows, None, n=4, part=slice(0, 4))
+    plain, same = fed.training(rows, None, part=slice(0, 4))
     assert torch.equal(y, same)
     assert not torch.equal(x, plain)
 
 
 def test_two_ranks_get_the_halves_of_the_batch_that_one_gets(images):
-    assert_halves_are_the_whole(Memory(images))
+    assert_halves_are_the_whole(Feed(images))
 
 
 @pytest.mark.usefixtures("folder")
@@ -84,11 +87,9 @@ def test_two_ranks_get_the_halves_of_a_batch_of_pictures():
 
 
 def test_rows_in_memory_are_those_asked_for(images):
-    feed = Memory(images)
-    assert (feed.shape, feed.n_classes, feed.n_train) == ((3, 8, 8), 4, 12)
-    assert feed.n_evaluation == {"val": 5, "test": 7}
+    fed = Feed(images)
     rows = torch.tensor([11, 2])
-    x, y = feed.training(rows, None, n=2, part=slice(0, 2))
+    x, y = fed.training(rows, None, part=slice(0, 2))
     by_hand = (images.train_x[[11, 2], 1].float() / 255 - 0.5) / 0.3
     assert torch.allclose(x[:, 1], by_hand, atol=1e-5)
     assert torch.equal(y, images.train_y[[11, 2]])
@@ -96,17 +97,19 @@ def test_rows_in_memory_are_those_asked_for(images):
 
 @pytest.mark.parametrize("part", ["val", "test"])
 def test_what_is_judged_is_the_part_asked_for_and_never_augmented(images, part):
-    x, y = Memory(images).evaluation_rows(part, slice(2, 5))
-    assert torch.equal(x, normalised(getattr(images, f"{part}_x")[2:5], images))
+    x, y = Feed(images).evaluation_rows(part, slice(2, 5))
+    how = images.mean, images.std
+    assert torch.equal(x, normalised(getattr(images, f"{part}_x")[2:5], *how))
     assert torch.equal(y, getattr(images, f"{part}_y")[2:5])
 
 
 @pytest.mark.usefixtures("folder")
 def test_pictures_held_out_are_not_trained_on():
-    feed = pictures(n_train=6, n_test=4)
-    assert (feed.n_train, feed.n_evaluation) == (6, {"val": 4, "test": 4})
-    assert not set(feed.kept.tolist()) & set(feed.rows["val"].tolist())
-    x, y = feed.evaluation_rows("val", slice(0, 4))
+    fed = pictures(n_train=6, n_test=4)
+    parts = [fed.images.part(name) for name in ("train", "val", "test")]
+    assert [len(x.files) for x, _ in parts] == [len(y) for _, y in parts] == [6, 4, 4]
+    assert not set(parts[0][0].files) & set(parts[1][0].files)
+    x, y = fed.evaluation_rows("val", slice(0, 4))
     assert x.shape == (4, 3, 32, 32)
     assert y.tolist() == [0, 0, 1, 1]  # as many of each class
 
@@ -138,7 +141,7 @@ SMALL = {"batch": 4, "width": 0.125, "depth": 0.5, "n_validation": 4}
 def test_a_resnet_is_trained_on_imagenets_folders(folder):
     settings = VisionSettings("imagenet", "resnet18", stem="imagenet", size=32, **SMALL)
     task, losses, seen = train(settings)
-    assert task.feed.n_train == 8
+    assert len(task.feed.images.train_y) == 8
     assert all(np.isfinite(losses))
     assert losses == train(settings)[1]
     assert seen["samples"] == 8
@@ -165,7 +168,7 @@ def test_a_resnet_is_trained_on_cifar100s_binary_files(tmp_path, monkeypatch):
         (tmp_path / name).write_bytes(some)
     fetch("cifar100", folder=tmp_path, progress=False)
     task, losses, seen = train(VisionSettings("cifar100", "resnet18", **SMALL))
-    assert task.feed.n_classes == 100
+    assert task.feed.images.n_classes == 100
     assert all(np.isfinite(losses))
     # 100 classes, nothing learnt yet: about -log(1/100)
     assert seen["test_loss"] == pytest.approx(np.log(100), rel=0.5)

@@ -1,23 +1,24 @@
 """What all sessions share: the gradient that is clipped is the whole batch's."""
 
-from dataclasses import dataclass
-
 import pytest
 import torch
 from torch import nn
 from torch.nn.functional import mse_loss
 
 from acprop.bench.optimizers import build
-from acprop.tasks.learner import Learner
+from acprop.tasks.learner import NetworkSession
+from acprop.tasks.settings import StepSettings
 from acprop.tasks.vision import VisionSettings, VisionTask
 
 
-@dataclass(frozen=True)
-class Options:
-    accumulate: int = 1
-    clip_norm: float | None = None
-    autocast: bool = False
-    compile: bool = False
+class Plain(NetworkSession):
+    """A session that is told its batch."""
+
+    def train_step(self):
+        raise NotImplementedError
+
+    def metrics(self, sums):
+        raise NotImplementedError
 
 
 DRAW = torch.Generator().manual_seed(0)
@@ -35,13 +36,14 @@ def learner(name="sgd", *, lr=1.0, **options):
     torch.manual_seed(0)
     factory = build(name, {"lr": lr})
     batch = options.pop("batch", 8)
-    return Learner(nn.Linear(3, 2), factory, Options(**options), 0, "cpu", batch=batch)
+    settings, about = StepSettings(**options), {"batch": batch, "n_sums": 2}
+    return Plain(nn.Linear(3, 2), factory, settings, 0, "cpu", **about)
 
 
 def moved(made):
     """What one step does to all parameters, in a row."""
     before = nn.utils.parameters_to_vector(made.net.parameters()).detach()
-    made.step(made.pieces(X, Y), measure)
+    made.descend(X, Y, measure)
     return before - nn.utils.parameters_to_vector(made.net.parameters()).detach()
 
 
@@ -55,25 +57,6 @@ def test_a_gradient_that_is_too_long_keeps_its_direction():
 def test_a_gradient_that_is_short_enough_is_left_to_the_bit():
     free = moved(learner())
     assert torch.equal(moved(learner(clip_norm=2 * free.norm().item())), free)
-
-
-@pytest.mark.parametrize("clip_norm", [None, 0.5])
-@pytest.mark.parametrize("accumulate", [2, 4])
-def test_the_mean_of_the_pieces_is_what_moves_and_what_is_clipped(
-    accumulate, clip_norm
-):
-    whole = moved(learner(clip_norm=clip_norm))
-    parts = moved(learner(clip_norm=clip_norm, accumulate=accumulate))
-    torch.testing.assert_close(parts, whole, rtol=1e-4, atol=1e-6)
-
-
-def test_the_sums_are_over_all_pieces():
-    whole, parts = learner(), learner(accumulate=4)
-    (loss, n), (same, m) = (
-        made.step(made.pieces(X, Y), measure) for made in (whole, parts)
-    )
-    assert n == m == 8
-    assert loss.item() == pytest.approx(same.item(), rel=1e-5)
 
 
 def test_an_optimizer_that_differentiates_its_gradients_is_not_clipped():

@@ -12,9 +12,10 @@ from acprop.bench.optimizers import build
 from acprop.bench.run import digest, run
 from acprop.bench.spec import RunSpec
 from acprop.bench.store import RunFolder
+from acprop.bench.tasks import read_settings
 from acprop.tasks.envs import Moved
 from acprop.tasks.replay import Replay
-from acprop.tasks.rl import RLSettings, RLTask, _measure, settings
+from acprop.tasks.rl import RLSettings, RLTask, _measure
 
 SMALL = {
     "episode_limit": 10,
@@ -40,7 +41,7 @@ def steps(session, n):
 
 
 def weights(session):
-    return digest(session.learner.net.state_dict())
+    return digest(session.net.state_dict())
 
 
 @pytest.mark.parametrize("name", ["sgd", "adamw", "adahessian"])
@@ -87,7 +88,7 @@ def test_the_loss_is_that_of_the_bellman_equation():
     session.replay.rows.reward[::3] = 3.0
     moves = session.replay.sample(8, seed=1)
     x, y = session._lesson(1)
-    q, old = session.learner.net, session.target_net
+    q, old = session.net, session.target_net
     errors = []
     for i in range(8):
         value = q(moves.before[i : i + 1])[0, moves.action[i]].item()
@@ -166,13 +167,13 @@ def test_evaluating_changes_nothing_and_is_the_same_for_every_seed():
     assert first["val_return"] == last["val_return"]
     assert weights(often) == weights(never)
     other = begin(seed=1)
-    other.learner.net.load_state_dict(never.learner.net.state_dict())
+    other.net.load_state_dict(never.net.state_dict())
     assert other._mean_return("test", 5) == last["test_return"]
 
 
 @pytest.mark.parametrize("n_steps", [0, 1, 8, 23])
 @pytest.mark.parametrize("name", ["acprop", "adamw", "sgd"])
-@pytest.mark.parametrize("env", ["four-rooms", "CartPole-v1", "MiniGrid-FourRooms-v0"])
+@pytest.mark.parametrize("env", ["four-rooms", "CartPole-v1"])
 def test_a_session_resumed_anywhere_has_the_same_bits(env, name, n_steps):
     """Through a file; after 23 steps the memory of 60 has gone round."""
     options = {"env": env, "epsilon": 0.3}
@@ -221,8 +222,6 @@ def test_the_task_says_what_it_is():
     assert task.settings.dataset is None
     pole = RLTask(RLSettings("CartPole-v1", steps_per_epoch=500))
     assert pole.source["CartPole-v1"]["origin"].startswith("gymnasium ")
-    grid = RLTask(RLSettings("MiniGrid-FourRooms-v0", episode_limit=100))
-    assert grid.source["MiniGrid-FourRooms-v0"]["origin"].startswith("minigrid ")
 
 
 def test_several_ranks_are_refused(monkeypatch):
@@ -243,13 +242,8 @@ BAD = {
     "memory must be 20 or more, what copies and warm_up need, got 19": {"memory": 19},
     "clip_norm must be finite and above 0, got 0": {"clip_norm": 0},
     "second_moment must be True or False, got 1": {"second_moment": 1},
-    "batch must be a multiple of ranks × accumulate = 3, got 8": {"accumulate": 3},
     "steps_per_epoch must be 11 or more, the longest episode of four-rooms, got 10; an "
     "epoch in which none ends has no return": {"episode_limit": 11},
-    "env must end its episodes within 100000 moves, got CartPole-v1 with 100001; set "
-    "episode_limit": {"env": "CartPole-v1", "episode_limit": 100_001},
-    "env must end its episodes within 100000 moves, got four-rooms with 100001; set "
-    "episode_limit": {"episode_limit": 100_001},
 }
 
 
@@ -262,4 +256,4 @@ def test_settings_that_cannot_be_are_refused(message):
 def test_an_unknown_setting_is_refused():
     message = "^a rl task's setting must be one of env, .*, got gamma$"
     with pytest.raises(ValueError, match=message):
-        settings({"gamma": 0.9})
+        read_settings("rl", {"gamma": 0.9})

@@ -18,7 +18,7 @@ from acprop.bench.documents import Strict, at, load
 from acprop.bench.optimizers import find, resolved
 from acprop.bench.spaces import FOLDER as SPACES
 from acprop.bench.spec import RunSpec
-from acprop.bench.tasks import TASKS, check_settings
+from acprop.bench.tasks import TASKS, read_settings
 from acprop.plain import Plain, canonical
 from acprop.records import StudyRecord
 
@@ -214,18 +214,18 @@ def _check(study: Study) -> None:
                 task = {**study.task_settings, **scale.task_settings}
                 task |= arm.task_settings
                 canonical([task, scale.schedule])  # neither NaN nor a date
-                check_settings(study.task, task)
+                read_settings(study.task, task)
 
 
 def study_folder(root: Path | None = None) -> StudyFolder:
     """Find the studies: in `root`, in ACPROP_STUDIES, or in a checkout around us."""
-    told = root or os.environ.get("ACPROP_STUDIES")
+    given = root or os.environ.get("ACPROP_STUDIES")
     here = [Path.cwd(), *Path.cwd().parents, Path(__file__).resolve().parents[3]]
-    places = [Path(told)] if told else [folder / "studies" for folder in here]
+    places = [Path(given)] if given else [folder / "studies" for folder in here]
     for place in places:
         if place.is_dir() and StudyFolder(place).names():
             return StudyFolder(place)
     raise checks.UserError(
-        f"studies must be a folder of TOML files, got {told or 'none around here'}; "
+        f"studies must be a folder of TOML files, got {given or 'none around here'}; "
         "run inside a checkout of acprop or set ACPROP_STUDIES"
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from acprop import checks
 from acprop.bench.spec import RunSpec
@@ -12,14 +12,21 @@ from acprop.bench.spec import RunSpec
 if TYPE_CHECKING:  # torch takes seconds, and to read a study needs none of it
     from acprop.tasks.task import OptimizerFactory, Task
 
-# The one table of tasks: the module in acprop.tasks, and its class.
+# The one table of tasks: the module in acprop.tasks, and how its classes begin.
 TASKS = {
-    "vision": "VisionTask",
-    "language": "LanguageTask",
-    "translation": "TranslationTask",
-    "gan": "GanTask",
-    "rl": "RLTask",
+    "vision": "Vision",
+    "language": "Language",
+    "translation": "Translation",
+    "gan": "Gan",
+    "rl": "RL",
 }
+
+
+class TaskSettings(Protocol):
+    """What every domain's settings have. dataset: the set to be fetched."""
+
+    @property
+    def dataset(self) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,28 +43,32 @@ def prepare(spec: RunSpec, *, device: str = "cpu") -> Prepared:
     from acprop.bench.optimizers import build
     from acprop.tasks.data import cache_folder
 
-    module = _module(spec.task)
+    make = _class(spec.task, "Task")
     optimizer = build(spec.optimizer, spec.settings)
-    wanted = module.settings(spec.task_settings)
+    wanted = read_settings(spec.task, spec.task_settings)
     if wanted.dataset is not None:
         _fetch_once(wanted.dataset, cache_folder())
-    task: Task = getattr(module, TASKS[spec.task])(wanted, device=device)
+    task: Task = make(wanted, device=device)
     return Prepared(task, optimizer, task.source)
 
 
-def check_settings(task: str, settings: dict[str, Any]) -> None:
-    """Refuse settings that the task does not take; no data are loaded."""
-    _module(task).settings(settings)
+def read_settings(task: str, plain: dict[str, Any]) -> TaskSettings:
+    """Read a task's settings; one that it does not take is refused. No data needed."""
+    kind = _class(task, "Settings")
+    from acprop.tasks.settings import read
+
+    return read(kind, task, plain)
 
 
 def dataset_of(spec: RunSpec) -> str | None:
     """The set that a run needs; None if it needs none that can be fetched."""
-    return _module(spec.task).settings(spec.task_settings).dataset
+    return read_settings(spec.task, spec.task_settings).dataset
 
 
-def _module(name: str) -> Any:
+def _class(task: str, kind: str) -> Any:
     """A domain's module is loaded when it is needed, with all that it imports."""
-    return import_module(f"acprop.tasks.{checks.one_of('task', name, TASKS)}")
+    module = import_module(f"acprop.tasks.{checks.one_of('task', task, TASKS)}")
+    return getattr(module, TASKS[task] + kind)
 
 
 @cache

@@ -1,7 +1,5 @@
 """`acprop data …`: the data sets, where they are and whether they are whole."""
 
-import json as json_module
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,18 +22,17 @@ Json = Annotated[bool, typer.Option("--json", help="print one JSON object a line
 def list_sets(json: Json = False) -> None:
     """Every set we know, and whether it is here."""
     rows = [_row(name) for name in data.NAMES]
-    if json:
-        for row in rows:
-            typer.echo(json_module.dumps(row, ensure_ascii=False))
-        return
+    show.emit(rows if json else [rows], _table, json=json)
+
+
+def _table(rows: Any) -> show.Words:
     table = Table("name", "what", "MB", "here")
     for row in rows:
         source = row["source"]
         here = f"from {source['route']} {source['origin']}" if source else "no"
         size = f"{row['n_bytes'] / 1e6:.0f}" if row["n_bytes"] else ""
         table.add_row(row["name"], row["title"], size, here)
-    show.console.print(table)
-    show.console.print(f"in {data.cache_folder()}", soft_wrap=True)
+    return [table, f"in {data.cache_folder()}"]
 
 
 def _row(name: str) -> dict[str, Any]:
@@ -70,49 +67,6 @@ def fetch(
     )
 
 
-@app.command("show")
-def show_set(
-    name: Annotated[str, typer.Argument(help="a set that was fetched")],
-    n: Annotated[int, typer.Option("--n", help="so many examples")] = 5,
-    json: Json = False,
-) -> None:
-    """What is in a set: counts, shapes, a few examples, and where it came from."""
-    found = data.summarise(name, n=n)
-    if json:
-        typer.echo(json_module.dumps(found, ensure_ascii=False))
-        return
-    for line in _lines(found):
-        typer.echo(line)
-
-
-def _lines(found: dict[str, Any]) -> Iterator[str]:
-    """A summary for people; what only programs need is left out."""
-    yield f"{found['name']}: {found['title']}"
-    for part, count in found.get("n_pairs", {}).items():
-        lengths = ", ".join(
-            f"{language} {length:.1f} {found['units'][language]}"
-            for language, length in found["mean_length"][part].items()
-        )
-        yield f"{part}: {count} pairs, mean length {lengths}"
-    for part, count in found.get("n_images", {}).items():
-        shape = "×".join(map(str, found["shape"]))
-        yield f"{part}: {count} images of {shape} in {found['n_classes']} classes"
-    if found["form"] == "folders":
-        yield f"train: {found['n_train']} images in {found['n_classes']} classes"
-        yield f"val: {found['n_val']} images"
-    if found["form"] == "text":
-        yield from (f"{part}: {n} bytes" for part, n in found["n_bytes"].items())
-    if found["form"] == "weights":
-        yield f"{', '.join(found['files'])}: {found['n_bytes']} bytes"
-    for example in found.get("examples", ()):
-        sides = [repr(example)] if isinstance(example, str) else example
-        yield "  " + "\n    → ".join(sides)
-    source = found["source"]
-    yield f"from {source['route']} {source['origin']}, fetched {source['time']}"
-    for archive in source.get("archives", ()):
-        yield f"  {archive['file']} sha256 {archive['sha256']}"
-
-
 @app.command()
 def verify(
     names: Annotated[
@@ -122,14 +76,13 @@ def verify(
 ) -> None:
     """Hash every file again; exit 1 if something is damaged or missing."""
     wanted = names or [n for n in data.NAMES if data.folder_of(n).exists()]
-    found = {data.describe(name).name: data.verify(name) for name in wanted}
-    for name, problems in found.items():
-        if json:
-            typer.echo(json_module.dumps({"name": name, "problems": problems}))
-        else:
-            typer.echo(f"{name}: {'whole' if not problems else ''}".rstrip())
-            for problem in problems:
-                typer.echo(f"  {problem}")
+    found = [{"name": name, "problems": data.verify(name)} for name in wanted]
+    show.emit(found, _problems, json=json)
     if not found and not json:
         typer.echo(f"nothing to verify in {data.cache_folder()}")
-    raise typer.Exit(int(any(found.values())))
+    raise typer.Exit(int(any(one["problems"] for one in found)))
+
+
+def _problems(found: dict[str, Any]) -> show.Words:
+    problems = [f"  {problem}" for problem in found["problems"]]
+    return [f"{found['name']}: {'' if problems else 'whole'}".rstrip(), *problems]

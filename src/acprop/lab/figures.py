@@ -168,5 +168,4 @@ FIGURES = {
 
 def figure(name: str) -> Figure:
     """Find a figure by its name."""
-    checks.one_of("figure", name, FIGURES)
-    return FIGURES[name]
+    return FIGURES[checks.one_of("figure", name, FIGURES)]

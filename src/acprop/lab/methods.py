@@ -66,8 +66,7 @@ METHODS = {
 
 def method(name: str) -> Method:
     """Find a method by its name."""
-    checks.one_of("optimizer", name, METHODS)
-    return METHODS[name]
+    return METHODS[checks.one_of("optimizer", name, METHODS)]
 
 
 def advance(

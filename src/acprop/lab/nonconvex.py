@@ -177,5 +177,4 @@ PROBLEMS = {
 
 def problem(name: str) -> NonConvex:
     """Find a problem by its name."""
-    checks.one_of("problem", name, PROBLEMS)
-    return PROBLEMS[name]
+    return PROBLEMS[checks.one_of("problem", name, PROBLEMS)]

@@ -74,6 +74,5 @@ PERIODIC = {"dense": dense, "sparse": sparse}
 
 def periodic(name: str, period: int, *, x0: float | None = None) -> Problem:
     """Find a periodic problem by its name; x0: where it starts, if not at its own."""
-    checks.one_of("problem", name, PERIODIC)
-    found = PERIODIC[name](period)
+    found = PERIODIC[checks.one_of("problem", name, PERIODIC)](period)
     return found if x0 is None else replace(found, x0=x0)

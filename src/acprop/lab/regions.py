@@ -23,25 +23,20 @@ from acprop.lab.arrays import Floats
 from acprop.lab.drift import drift
 from acprop.lab.methods import Method
 from acprop.lab.problems import Problem, periodic
-from acprop.lab.simulate import Engine, Sweep, distances
+from acprop.lab.simulate import Sweep, distances
 from acprop.records import Cell, Region
 
 CONVERGED = 0.01  # Fig. 1: "the average distance … is below 0.01"
 
 
 def regions(
-    problem: str,
-    periods: Sequence[int],
-    sweep: Sweep,
-    *,
-    x0: float | None = None,
-    engine: Engine = "auto",
+    problem: str, periods: Sequence[int], sweep: Sweep, *, x0: float | None = None
 ) -> list[Region]:
     """One region for each method of the sweep."""
     problems = [periodic(problem, P, x0=x0) for P in periods]
     if not (problems and sweep.beta2 and sweep.alpha0 and sweep.methods):
         raise UserError("periods, beta2, alpha0 and optimizers must not be empty")
-    return [_region(problems, sweep, method, engine) for method in sweep.methods]
+    return [_region(problems, sweep, method) for method in sweep.methods]
 
 
 def surprises(region: Region) -> list[Cell]:
@@ -60,10 +55,8 @@ def share(region: Region) -> tuple[float, float]:
     return finite / n, sum(c.asymptotic == "converges" for c in region.cells) / n
 
 
-def _region(
-    problems: Sequence[Problem], sweep: Sweep, method: Method, engine: Engine
-) -> Region:
-    far = distances(problems, replace(sweep, methods=(method,)), engine=engine)[0]
+def _region(problems: Sequence[Problem], sweep: Sweep, method: Method) -> Region:
+    far = distances(problems, replace(sweep, methods=(method,)))[0]
     beta2 = np.array(sweep.beta2)
 
     def toward(problem: Problem) -> Floats:

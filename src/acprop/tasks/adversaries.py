@@ -1,4 +1,4 @@
-"""The two that play against each other: their networks, losses and optimizers.
+"""The two that play against each other: their networks and losses.
 
 With s = D(x) of real images and f = D(G(z)), means over the batch:
 
@@ -13,19 +13,16 @@ et al. (2018) and Zhang et al. (2019).
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, final, get_args
+from typing import Literal
 
 from torch import Tensor, nn
 from torch.nn.functional import softplus
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from acprop.tasks.nets.dcgan import DCDiscriminator, DCGenerator
 from acprop.tasks.nets.sngan import ResDiscriminator, ResGenerator
-from acprop.tasks.task import OptimizerFactory, weights_of
+from acprop.tasks.task import weights_of
 
 Kind = Literal["dcgan", "rlgan", "sngan", "sagan"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-
 Losses = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
@@ -54,61 +51,18 @@ LOSSES: dict[Kind, Losses] = {
 }
 
 
-class Sizes(NamedTuple):
-    """How large the two are. widths: of generator and discriminator."""
-
-    latent: int
-    n_classes: int
-    widths: tuple[float, float]
-
-
-def networks(kind: Kind, sizes: Sizes, seed: int) -> tuple[nn.Module, nn.Module]:
-    """Generator and discriminator."""
-    of_g, of_d = sizes.widths
+def networks(
+    kind: Kind, *, latent: int, n_classes: int, widths: tuple[float, float], seed: int
+) -> tuple[nn.Module, nn.Module]:
+    """Generator and discriminator. widths: factors on the channels of each."""
+    of_g, of_d = widths
     with weights_of(seed):
         if kind in ("dcgan", "rlgan"):
-            generator = DCGenerator(latent=sizes.latent, width=of_g)
-            return generator, DCDiscriminator(width=of_d)
-        n_classes, attentive = sizes.n_classes, kind == "sagan"
-        generator = ResGenerator(
-            latent=sizes.latent, width=of_g, n_classes=n_classes, attentive=attentive
+            return DCGenerator(latent=latent, width=of_g), DCDiscriminator(width=of_d)
+        sagan = kind == "sagan"
+        return (
+            ResGenerator(
+                latent=latent, width=of_g, n_classes=n_classes, attentive=sagan
+            ),
+            ResDiscriminator(width=of_d, n_classes=n_classes, attentive=sagan),
         )
-        return generator, ResDiscriminator(
-            width=of_d, n_classes=n_classes, attentive=attentive
-        )
-
-
-@final
-class Player:
-    """One of the two networks, with its optimizer."""
-
-    def __init__(self, net: nn.Module, optimizer: OptimizerFactory) -> None:
-        self.net, self.optimizer = net.train(), optimizer(net)
-        self.initial_lr = [group["lr"] for group in self.optimizer.param_groups]
-
-    def scale_lr(self, factor: float) -> None:
-        """Set the learning rates to `factor` times what they began with."""
-        for group, lr in zip(self.optimizer.param_groups, self.initial_lr, strict=True):
-            group["lr"] = lr * factor
-
-    def descend(self, loss: Tensor) -> None:
-        """One step."""
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # pyright: ignore
-        self.optimizer.step()
-
-    def state_dict(self) -> dict[str, Any]:
-        """Weights and what the optimizer knows."""
-        return {"net": self.net.state_dict(), "optimizer": self.optimizer.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
-        self.net.load_state_dict(state["net"])
-        self.optimizer.load_state_dict(state["optimizer"])
-
-
-def averaged(net: nn.Module, decay: float | None) -> AveragedModel | None:
-    """A copy whose weights trail behind; its other numbers are the network's own."""
-    if decay is None:
-        return None
-    return AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn(decay))  # pyright: ignore

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, final
+from typing import final
 
 import torch
 from torch import Tensor, nn
@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 @final
 class LastWeights:
-    """Remembers the weights of `n` epochs; 1 remembers nothing."""
+    """Remembers the weights of `n` epochs, the newest last; 1 remembers nothing."""
 
     def __init__(self, n: int) -> None:
         self.n = n
-        self.kept: list[dict[str, Tensor]] = []  # the newest last
+        self.kept: list[dict[str, Tensor]] = []
 
     @contextmanager
     def swapped_in(self, net: nn.Module) -> Generator[None]:
@@ -24,23 +24,12 @@ class LastWeights:
             return
         now = {name: w.detach().cpu().clone() for name, w in net.named_parameters()}
         self.kept = [*self.kept, now][-self.n :]
-        _put(net, {name: _mean([k[name] for k in self.kept]) for name in now})
+        means = {k: torch.stack([w[k] for w in self.kept]).mean(0) for k in now}
+        _put(net, means)
         try:
             yield
         finally:
             _put(net, now)
-
-    def state_dict(self) -> dict[str, Any]:
-        """All that is remembered."""
-        return {"kept": self.kept}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Remember that instead."""
-        self.kept = state["kept"]
-
-
-def _mean(weights: list[Tensor]) -> Tensor:
-    return torch.stack(weights).mean(0)
 
 
 @torch.no_grad()

@@ -28,7 +28,6 @@ class Bleu:
             ) from error
 
     def __call__(self, written: Sequence[str], references: Sequence[str]) -> float:
-        """From 0 to 100."""
         return self._bleu.corpus_score(list(written), [list(references)]).score
 
     @property

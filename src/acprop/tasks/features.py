@@ -22,7 +22,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 from acprop import checks
 from acprop.tasks.data import describe, fetch
 from acprop.tasks.data.kept import kept
-from acprop.tasks.frechet import Gaussian, fit
+from acprop.tasks.frechet import FeatureGaussian, fit
 from acprop.tasks.nets.inception import Inception
 from acprop.tasks.nets.lite0 import Lite0
 
@@ -60,19 +60,13 @@ class Features(NamedTuple):
 
 def features(name: FeatureName, device: str = "cpu") -> Features:
     """Fetch and load what is needed; the network does not learn."""
-    checks.one_of("features", name, NAMES)
-    if name == "inception":
-        side, prepared, ready = (
-            INCEPTION_SIDE,
-            "bilinear, x / 127.5 - 1",
-            _for_inception,
-        )
-        net, weights = Inception(), "inception"
+    if checks.one_of("features", name, NAMES) == "inception":
+        net, weights, ready = Inception(), "inception", _for_inception
+        side, prepared = INCEPTION_SIDE, "bilinear, x / 127.5 - 1"
     else:
         net = Lite0(4 if name == "lite0_80" else None)
-        weights = "efficientnet-lite0"
-        side, ready = LITE0_SIDE, _for_lite0
-        prepared = "bilinear, (x - 127) / 128"
+        weights, ready = "efficientnet-lite0", _for_lite0
+        side, prepared = LITE0_SIDE, "bilinear, (x - 127) / 128"
     (file,) = describe(weights).files
     path = fetch(weights, progress=False) / file.name
     state = torch.load(path, map_location="cpu", weights_only=True)
@@ -113,7 +107,7 @@ def fold(net: nn.Module) -> None:
                 setattr(module, norm_name, nn.Identity())
 
 
-def real_gaussian(features: Features, images: Tensor) -> Gaussian:
+def real_gaussian(features: Features, images: Tensor) -> FeatureGaussian:
     """Of real images, from the cache if the same were seen before."""
 
     def make() -> bytes:
@@ -125,4 +119,4 @@ def real_gaussian(features: Features, images: Tensor) -> Gaussian:
     decides = {**features.identity, "images": sha256, "n": len(images)}
     content = kept("features", f"{features.name}-{{}}.pt", decides, make)
     found = torch.load(io.BytesIO(content), weights_only=True)
-    return Gaussian(found["mean"], found["root"])
+    return FeatureGaussian(found["mean"], found["root"])

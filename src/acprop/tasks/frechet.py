@@ -14,18 +14,17 @@ import torch
 from torch import Tensor
 
 from acprop import checks
-from acprop.checks import UserError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Gaussian:
+class FeatureGaussian:
     """mean [d] and root [r, d] in float64; rootᵀ·root is the covariance."""
 
     mean: Tensor
     root: Tensor
 
 
-def fit(features: Tensor) -> Gaussian:
+def fit(features: Tensor) -> FeatureGaussian:
     """The Gaussian with the mean and covariance of these rows, divided by n - 1."""
     n = checks.integer("the number of rows", len(features), least=2)
     rows = features.double()
@@ -33,16 +32,11 @@ def fit(features: Tensor) -> Gaussian:
     root = (rows - mean) / (n - 1) ** 0.5
     if n > rows.shape[1]:  # a smaller root of the same covariance
         root = cast(Tensor, torch.linalg.qr(root, mode="r").R)  # pyright: ignore
-    return Gaussian(mean, root)
+    return FeatureGaussian(mean, root)
 
 
-def distance(one: Gaussian, other: Gaussian) -> float:
+def distance(one: FeatureGaussian, other: FeatureGaussian) -> float:
     """d², which is what FID reports; NaN if a number is not finite."""
-    if one.mean.shape != other.mean.shape:
-        raise UserError(
-            f"both must have the same number of features, got {len(one.mean)} and "
-            f"{len(other.mean)}"
-        )
     cross = one.root @ other.root.T
     if not (cross.isfinite().all() and (one.mean - other.mean).isfinite().all()):
         return float("nan")

@@ -7,32 +7,22 @@ Samples are measured by the Fréchet distance of their features to those of real
 
 import io
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
+from PIL import Image
 from torch import Tensor
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from acprop import checks, ranks
 from acprop.checks import UserError
-from acprop.tasks.adversaries import (
-    LOSSES,
-    Kind,
-    Player,
-    Sizes,
-    averaged,
-    networks,
-    relativistic_losses,
-)
-from acprop.tasks.data.images import Images, load
+from acprop.tasks.adversaries import LOSSES, Kind, networks, relativistic_losses
+from acprop.tasks.data.images import load
 from acprop.tasks.data.sampling import split
-from acprop.tasks.features import (
-    FeatureName,
-    features,
-    metric_of,
-    real_gaussian,
-)
+from acprop.tasks.features import FeatureName, features, metric_of, real_gaussian
 from acprop.tasks.frechet import distance, fit
-from acprop.tasks.settings import check_types, read
+from acprop.tasks.learner import Trained
+from acprop.tasks.settings import check_types
 from acprop.tasks.task import Metrics, OptimizerFactory, derive_seed, random_stream
 
 SAMPLING_BATCH = 100
@@ -71,24 +61,14 @@ class GanSettings:
 
     def __post_init__(self) -> None:
         check_types(self)
-        for width in self.widths:
-            checks.positive("width", width)
+        checks.positive("width", self.width)
+        if self.discriminator_width is not None:
+            checks.positive("discriminator_width", self.discriminator_width)
         for name in ("n_validation", "n_samples", "n_test"):
             if (n := getattr(self, name)) is not None:
                 checks.integer(name, n, least=2)  # a covariance needs two
         if self.average is not None:
             checks.decay("average", self.average)
-
-    @property
-    def widths(self) -> tuple[float, float]:
-        """Of generator and discriminator."""
-        other = self.discriminator_width
-        return self.width, self.width if other is None else other
-
-
-def settings(plain: dict[str, Any]) -> GanSettings:
-    """Read settings from plain values; an unknown one is refused."""
-    return read(GanSettings, "gan", plain)
 
 
 class GanTask:
@@ -97,55 +77,65 @@ class GanTask:
     def __init__(self, settings: GanSettings, *, device: str = "cpu") -> None:
         self.settings, self.device = settings, device
         self.name = f"gan/{settings.dataset}-{settings.kind}"
-        self.images = _images(settings)
+        images = load(settings.dataset)
+        if images.train_x.shape[1:] != (3, 32, 32):
+            raise UserError(
+                "dataset must have images of (3, 32, 32) bytes, got "
+                f"{settings.dataset} with {tuple(images.train_x.shape[1:])}"
+            )
+        self.images = split(
+            images,
+            n_train=settings.n_train,
+            n_validation=settings.n_validation,
+            n_test=settings.n_test,
+        )
         self.features = features(settings.features, device)
+        x = (self.images.train_x, self.images.val_x, self.images.test_x)
+        self.train_x, val_x, test_x = cast(tuple[Tensor, Tensor, Tensor], x)
         self.real = {
-            "val": real_gaussian(self.features, self.images.val_x),
-            "test": real_gaussian(self.features, self.images.test_x),
+            "val": real_gaussian(self.features, val_x),
+            "test": real_gaussian(self.features, test_x),
         }
-
-    @property
-    def source(self) -> dict[str, Any]:
-        """Where the bytes came from, and what the features are."""
         identity = self.features.identity
-        return {self.settings.dataset: self.images.source, "features": identity}
+        self.source = {settings.dataset: self.images.source, "features": identity}
 
     def begin(self, seed: int, optimizer: OptimizerFactory) -> "GanSession":
         """Same seed: same weights, images and latents for every optimizer."""
         return GanSession(self, seed, optimizer)
 
 
-def _images(settings: GanSettings) -> Images:
-    images = load(settings.dataset)
-    if images.train_x.shape[1:] != (3, 32, 32):
-        shape = tuple(images.train_x.shape[1:])
-        raise UserError(
-            f"dataset must have images of (3, 32, 32) bytes, got {settings.dataset} "
-            f"with {shape}"
-        )
-    return split(
-        images,
-        n_train=settings.n_train,
-        n_validation=settings.n_validation,
-        n_test=settings.n_test,
-    )
-
-
 class GanSession:
     """One run."""
 
     def __init__(self, task: GanTask, seed: int, optimizer: OptimizerFactory) -> None:
-        _check(optimizer)
+        if ranks.world() > 1:
+            raise UserError(
+                f"ranks must be 1 for a gan task, got {ranks.world()}; run it without "
+                "torchrun"
+            )
+        if optimizer.needs_graph:
+            raise UserError(
+                "optimizer must not differentiate its gradients in a gan task, got one "
+                "that does; choose another than adahessian"
+            )
         self.task, self.settings, self.seed = task, task.settings, seed
         self.images, self.device = task.images, task.device
-        self.losses = LOSSES[self.settings.kind]
         s = self.settings
-        sizes = Sizes(s.latent, self.images.n_classes, s.widths)
-        generator, discriminator = networks(s.kind, sizes, seed)
-        self.generator = Player(generator.to(self.device), optimizer)
-        self.discriminator = Player(discriminator.to(self.device), optimizer)
-        self.average = averaged(generator, self.settings.average)
-        self.steps_per_epoch = self.settings.steps_per_epoch
+        self.losses, self.steps_per_epoch = LOSSES[s.kind], s.steps_per_epoch
+        made = networks(
+            s.kind,
+            latent=s.latent,
+            n_classes=self.images.n_classes,
+            widths=(s.width, s.discriminator_width or s.width),
+            seed=seed,
+        )
+        self.generator, self.discriminator = (
+            Trained(net.to(self.device).train(), optimizer) for net in made
+        )
+        self.average = None
+        if s.average is not None:  # weights trail behind; other numbers do not
+            trail: Any = get_ema_multi_avg_fn(s.average)  # pyright: ignore
+            self.average = AveragedModel(made[0], multi_avg_fn=trail)
         self.n_steps = 0
         # Losses of generator and discriminator, and their steps.
         self.sums = torch.zeros(4, dtype=torch.float64)
@@ -153,7 +143,6 @@ class GanSession:
         torch.manual_seed(derive_seed(seed, "global"))  # pyright: ignore
 
     def scale_lr(self, factor: float) -> None:
-        """Set the learning rates to `factor` times what they began with."""
         self.generator.scale_lr(factor)
         self.discriminator.scale_lr(factor)
 
@@ -172,8 +161,7 @@ class GanSession:
         with torch.no_grad():
             fake = self.generator.net(z, wanted)
         loss, _ = self.losses(player.net(real, labels), player.net(fake, wanted))
-        player.descend(loss)
-        return float(loss.detach())
+        return _descend(player, loss)
 
     def _generator_step(self, i: int) -> float:
         discriminator = self.discriminator.net
@@ -184,15 +172,15 @@ class GanSession:
         _, loss = self.losses(
             discriminator(real, labels) if is_relative else fake, fake
         )
-        self.generator.descend(loss)
+        found = _descend(self.generator, loss)
         discriminator.requires_grad_(True)
         if self.average is not None:
             self.average.update_parameters(self.generator.net)
-        return float(loss.detach())
+        return found
 
     def batch(self, step: int, i: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Real images, half of them mirrored, with labels; latents and classes."""
-        s, train_x = self.settings, self.images.train_x
+        s, train_x = self.settings, self.task.train_x
         draw = random_stream(self.seed, "batch", step, i)
         rows = torch.randint(len(train_x), (s.batch,), generator=draw)
         mirrored = torch.rand(s.batch, generator=draw) < 0.5
@@ -223,25 +211,22 @@ class GanSession:
     def evaluate(self) -> Metrics:
         """What the epoch came to; the test images are for curves, not for choosing."""
         (of_g, n_g, of_d, n_d), self.sums = self.sums, torch.zeros_like(self.sums)
-        out = {
+        made = fit(self.task.features(self.samples(self.settings.n_samples)))
+        name, real = metric_of(self.settings.features), self.task.real
+        return {
             "train_generator_loss": float(of_g / n_g),
             "train_discriminator_loss": float(of_d / n_d),
             "samples": float(n_d) * self.settings.batch,
+            **{f"{part}_{name}": distance(real[part], made) for part in real},
         }
-        return {**out, **self.distances()}
-
-    def distances(self) -> Metrics:
-        """How far the samples of now are from real images."""
-        made = fit(self.task.features(self.samples(self.settings.n_samples)))
-        metric = metric_of(self.settings.features)
-        real = self.task.real.items()
-        return {f"{part}_{metric}": distance(known, made) for part, known in real}
 
     def artifacts(self) -> dict[str, bytes]:
         """The same samples at every evaluation, as a picture."""
         grid = self.samples(GRID * GRID).view(GRID, GRID, 3, 32, 32)
         pixels = grid.permute(0, 3, 1, 4, 2).reshape(GRID * 32, GRID * 32, 3)
-        return {f"samples-{self.n_steps:06d}.png": _png(pixels)}
+        picture = io.BytesIO()
+        Image.fromarray(pixels.numpy()).save(picture, "png")
+        return {f"samples-{self.n_steps:06d}.png": picture.getvalue()}
 
     def state_dict(self) -> dict[str, Any]:
         """Everything; images and latents follow from the seed and the step."""
@@ -255,7 +240,6 @@ class GanSession:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
         self.generator.load_state_dict(state["generator"])
         self.discriminator.load_state_dict(state["discriminator"])
         if self.average is not None:
@@ -265,22 +249,8 @@ class GanSession:
         torch.set_rng_state(state["rng"])
 
 
-def _check(optimizer: OptimizerFactory) -> None:
-    if ranks.world() > 1:
-        raise UserError(
-            f"ranks must be 1 for a gan task, got {ranks.world()}; run it without "
-            "torchrun"
-        )
-    if optimizer.needs_graph:
-        raise UserError(
-            "optimizer must not differentiate its gradients in a gan task, got one "
-            "that does; choose another than adahessian"
-        )
-
-
-def _png(pixels: Tensor) -> bytes:
-    from PIL import Image
-
-    out = io.BytesIO()
-    Image.fromarray(pixels.numpy()).save(out, "png")
-    return out.getvalue()
+def _descend(player: Trained, loss: Tensor) -> float:
+    player.optimizer.zero_grad(set_to_none=True)
+    loss.backward()  # pyright: ignore
+    player.optimizer.step()
+    return float(loss.detach())

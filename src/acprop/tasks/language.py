@@ -8,7 +8,6 @@ overlapping, so that the end of an epoch costs the same whatever the text's leng
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,9 +15,9 @@ from torch.nn.functional import cross_entropy
 
 from acprop.checks import UserError
 from acprop.tasks.data.texts import load_text, set_of
-from acprop.tasks.learner import Learner, Pair, second_moment
-from acprop.tasks.nets.gpt import GPT, Sizes
-from acprop.tasks.settings import StepSettings, read
+from acprop.tasks.learner import NetworkSession, Pair, mean_loss
+from acprop.tasks.nets.gpt import GPT
+from acprop.tasks.settings import StepSettings
 from acprop.tasks.task import Metrics, OptimizerFactory, random_stream, weights_of
 
 EVALUATION_BATCH = 64
@@ -29,7 +28,7 @@ class LanguageSettings(StepSettings):
     """What decides the numbers of a run, besides seed and optimizer.
 
     text: the name of a set, or the path of a file.
-    layers, width, heads, context: of the network, see `Sizes`.
+    layers, width, heads, context: of the network, see `GPT`.
     batch: so many sequences of `context` bytes.
     steps_per_epoch: an epoch is a unit of length here, not a pass over the text.
     n_validation, n_test: so many windows of `context` bytes; None is all there are.
@@ -47,22 +46,25 @@ class LanguageSettings(StepSettings):
 
     def __post_init__(self) -> None:
         StepSettings.__post_init__(self)
-        _ = self.sizes, self.dataset  # which check the rest
-
-    @property
-    def sizes(self) -> Sizes:
-        """Of the network."""
-        return Sizes(self.layers, self.width, self.heads, self.context)
+        if self.width % self.heads:
+            raise UserError(
+                f"width must be a multiple of heads = {self.heads}, got {self.width}"
+            )
+        _ = self.dataset  # which checks the text
 
     @property
     def dataset(self) -> str | None:
         """The set to be fetched; none for a file of the user's."""
         return set_of(self.text)
 
-
-def settings(plain: dict[str, Any]) -> LanguageSettings:
-    """Read settings from plain values; an unknown one is refused."""
-    return read(LanguageSettings, "language", plain)
+    def network(self) -> GPT:
+        """Its weights are drawn from torch's global generator."""
+        return GPT(
+            layers=self.layers,
+            width=self.width,
+            heads=self.heads,
+            context=self.context,
+        )
 
 
 class LanguageTask:
@@ -72,15 +74,11 @@ class LanguageTask:
         self.settings, self.device = settings, device
         self.text = load_text(settings.text)
         self.name = f"language/{self.text.name}-gpt"
+        self.source = {self.text.name: self.text.source}
         self.windows = {
             "val": windows("n_validation", settings, self.text.val),
             "test": windows("n_test", settings, self.text.test),
         }
-
-    @property
-    def source(self) -> dict[str, Any]:
-        """Where the bytes came from."""
-        return {self.text.name: self.text.source}
 
     def begin(self, seed: int, optimizer: OptimizerFactory) -> "LanguageSession":
         """Same seed: same weights and the same sequences for every optimizer."""
@@ -112,31 +110,23 @@ def _cut(part: Tensor, begins: Tensor, context: int) -> Tensor:
     return part[begins[:, None] + torch.arange(context + 1)].long()
 
 
-class LanguageSession:
-    """One run."""
+class LanguageSession(NetworkSession[LanguageSettings]):
+    """One run. sums: loss and bytes."""
 
     def __init__(
         self, task: LanguageTask, seed: int, optimizer: OptimizerFactory
     ) -> None:
-        self.settings, self.text, self.seed = task.settings, task.text, seed
-        self.windows, self.device = task.windows, task.device
+        s = task.settings
         with weights_of(seed):
-            net = GPT(self.settings.sizes)
-        s, device = self.settings, self.device
-        self.learner = Learner(net, optimizer, s, seed, device, batch=s.batch)
-        self.steps_per_epoch = self.settings.steps_per_epoch
-        # Loss and bytes; of all ranks, as one rank's checkpoint is all's.
-        self.sums = torch.zeros(2, dtype=torch.float64)
-
-    def scale_lr(self, factor: float) -> None:
-        """Set the learning rates to `factor` times what they began with."""
-        self.learner.scale_lr(factor)
+            net = s.network()
+        super().__init__(net, optimizer, s, seed, task.device, batch=s.batch, n_sums=2)
+        self.text, self.windows = task.text, task.windows
+        self.steps_per_epoch = s.steps_per_epoch
+        self.checksums = {"text": self.text.sha256}
 
     def train_step(self) -> Metrics:
-        """One step of the optimizer on one global batch."""
-        mine = self.sequences(self.learner.n_steps)[self.learner.share]
-        pieces = self.learner.pieces(*self._pair(mine))
-        sums = self.learner.step(pieces, _measure)
+        mine = self.sequences(self.n_steps)[self.share]
+        sums = self.descend(*self._pair(mine), _measure)
         self.sums += sums
         return {"loss": float(sums[0] / sums[1])}
 
@@ -152,9 +142,7 @@ class LanguageSession:
         sequences = sequences.to(self.device)
         return sequences[:, :-1], sequences[:, 1:]
 
-    def evaluate(self) -> Metrics:
-        """What the epoch came to; the test part is for curves, never for choosing."""
-        sums, self.sums = self.sums, torch.zeros_like(self.sums)
+    def metrics(self, sums: Tensor) -> Metrics:
         out = {
             "train_loss": float(sums[0] / sums[1]),
             "samples": float(sums[1]) / self.settings.context,
@@ -162,46 +150,22 @@ class LanguageSession:
         for part in ("val", "test"):
             loss = self._mean_loss(self.windows[part])
             out |= {f"{part}_loss": loss, f"{part}_bits_per_byte": loss / math.log(2)}
-        if self.settings.second_moment:
-            out["second_moment"] = second_moment(self.learner.optimizer)
         return out
 
     def _mean_loss(self, windows: Tensor) -> float:
         size = EVALUATION_BATCH
-
-        def batch(i: int) -> Pair:
-            return self._pair(windows[i * size : (i + 1) * size])
-
-        n_batches = -(-len(windows) // size)
-        (loss,) = self.learner.sum_over_batches(
-            n_batches, batch, _evaluation_sums, n_sums=1
+        (loss,) = self.sum_over_batches(
+            -(-len(windows) // size),
+            lambda i: self._pair(windows[i * size : (i + 1) * size]),
+            _evaluation_sums,
+            n_sums=1,
         )
         return float(loss) / (len(windows) * self.settings.context)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything; the sequences follow from the seed, the step and the text."""
-        return {
-            **self.learner.state_dict(),
-            "sums": self.sums.clone(),
-            "text": self.text.sha256,
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
-        if state["text"] != self.text.sha256:
-            raise UserError(
-                f"{self.text.name} must have sha256 {state['text'][:12]}… as when the "
-                f"run began, got {self.text.sha256[:12]}…; begin again with --restart"
-            )
-        self.learner.load_state_dict(state)
-        self.sums = state["sums"].clone()
 
 
 def _measure(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """The mean loss; and the sums of losses and of bytes."""
-    loss = cross_entropy(logits.flatten(0, 1), y.flatten())
-    seen = [float(loss.detach()) * y.numel(), float(y.numel())]
-    return loss, torch.tensor(seen, dtype=torch.float64)
+    return mean_loss(cross_entropy(logits.flatten(0, 1), y.flatten()), y.numel())
 
 
 def _evaluation_sums(logits: Tensor, y: Tensor) -> Tensor:

@@ -38,18 +38,11 @@ class Replay:
 
     @property
     def size(self) -> int:
-        """How many moves are held."""
         return min(self.n_added, self.capacity)
 
     def add(self, before: Tensor, action: Tensor, moved: Moved) -> None:
-        """One move of each copy."""
-        news = Moves(
-            before,
-            action,
-            torch.as_tensor(moved.reward),
-            torch.as_tensor(moved.is_final),
-            torch.as_tensor(moved.seen),
-        )
+        after = (moved.reward, moved.is_final, moved.seen)
+        news = (before, action, *map(torch.as_tensor, after))
         at = (self.n_added + torch.arange(len(action))) % self.capacity
         for column, new in zip(self.rows, news, strict=True):
             column[at] = new
@@ -62,12 +55,10 @@ class Replay:
         return Moves(*(column[at] for column in self.rows))
 
     def state_dict(self) -> dict[str, Any]:
-        """The rows that are held."""
         held = {k: v[: self.size].clone() for k, v in self.rows._asdict().items()}
         return {**held, "n_added": self.n_added}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
         self.n_added = state["n_added"]
         for name, column in self.rows._asdict().items():
             column[: self.size] = state[name]

@@ -27,10 +27,10 @@ from torch.nn.functional import mse_loss
 from acprop import checks, ranks
 from acprop.checks import UserError
 from acprop.tasks import envs
-from acprop.tasks.learner import Learner, second_moment
+from acprop.tasks.learner import NetworkSession, mean_loss
 from acprop.tasks.nets.q import QNet
 from acprop.tasks.replay import Replay
-from acprop.tasks.settings import StepSettings, read
+from acprop.tasks.settings import StepSettings
 from acprop.tasks.task import (
     Metrics,
     OptimizerFactory,
@@ -91,11 +91,6 @@ class RLSettings(StepSettings):
         return
 
 
-def settings(plain: dict[str, Any]) -> RLSettings:
-    """Read settings from plain values; an unknown one is refused."""
-    return read(RLSettings, "rl", plain)
-
-
 class RLTask:
     """Learn to gain reward in an environment."""
 
@@ -109,24 +104,20 @@ class RLTask:
                 "none ends has no return"
             )
         self.name = f"rl/{settings.env}-dqn"
+        package = "acprop" if settings.env == envs.FOUR_ROOMS else "gymnasium"
+        self.source = {settings.env: {"origin": f"{package} {version(package)}"}}
 
     def envs(self, n: int, seed: int) -> envs.Envs:
         """So many copies of the environment."""
         return envs.make(self.settings.env, n, seed, self.settings.episode_limit)
-
-    @property
-    def source(self) -> dict[str, Any]:
-        """Whose environment it is."""
-        package = envs.package_of(self.settings.env)
-        return {self.settings.env: {"origin": f"{package} {version(package)}"}}
 
     def begin(self, seed: int, optimizer: OptimizerFactory) -> "RLSession":
         """Same seed: same weights, starts and luck for every optimizer."""
         return RLSession(self, seed, optimizer)
 
 
-class RLSession:
-    """One run."""
+class RLSession(NetworkSession[RLSettings]):
+    """One run. sums: loss, batches, returns, episodes, moves."""
 
     def __init__(self, task: RLTask, seed: int, optimizer: OptimizerFactory) -> None:
         if ranks.world() > 1:
@@ -134,52 +125,45 @@ class RLSession:
                 f"ranks must be 1 for a task that plays, got {ranks.world()}; run "
                 "without torchrun"
             )
-        self.task, self.settings, self.seed = task, task.settings, seed
-        s = self.settings
+        s, self.task = task.settings, task
         self.envs = task.envs(s.copies, derive_seed(seed, "envs"))
         with weights_of(seed):
             made = self.envs.n_values, self.envs.shape, self.envs.n_actions
             net = QNet(*made, layers=s.layers, width=s.width)
-        self.learner = Learner(net, optimizer, s, seed, task.device, batch=s.batch)
-        self.target_net = copy.deepcopy(self.learner.net)
-        self.replay = Replay(s.memory, torch.as_tensor(self.envs.observe()))
+        super().__init__(net, optimizer, s, seed, task.device, batch=s.batch, n_sums=5)
+        self.target_net = copy.deepcopy(self.net)
+        self.replay = Replay(s.memory, torch.as_tensor(self.envs.seen))
         self.steps_per_epoch = s.steps_per_epoch
         self.n_moves = 0  # of every copy
         # The reward so far of each copy's running episode.
         self.gained = torch.zeros(s.copies, dtype=torch.float64)
-        # Of this epoch: loss, batches, returns, episodes, moves.
-        self.sums = torch.zeros(5, dtype=torch.float64)
         # Of the whole run: returns, episodes.
         self.totals = torch.zeros(2, dtype=torch.float64)
-
-    def scale_lr(self, factor: float) -> None:
-        """Set the learning rates to `factor` times what they began with."""
-        self.learner.scale_lr(factor)
 
     @property
     def epsilon(self) -> float:
         """The share of moves at random: falls from 1 along a line, then stays."""
         s = self.settings
-        fallen = min(1.0, self.learner.n_steps / s.epsilon_steps)
+        fallen = min(1.0, self.n_steps / s.epsilon_steps)
         return 1 + fallen * (s.epsilon - 1)
 
     def train_step(self) -> Metrics:
         """Move every copy once, then learn from one batch."""
-        s, n_steps = self.settings, self.learner.n_steps
+        s = self.settings
         while self.replay.n_added < s.warm_up:
             self._move(1.0)
         self._move(self.epsilon)
-        if n_steps % s.target_every == 0:
-            self.target_net.load_state_dict(self.learner.net.state_dict())
-        x, y = self._lesson(derive_seed(self.seed, "replay", n_steps))
-        sums = self.learner.step(self.learner.pieces(x, y), _measure)
+        if self.n_steps % s.target_every == 0:
+            self.target_net.load_state_dict(self.net.state_dict())
+        x, y = self._lesson(derive_seed(self.seed, "replay", self.n_steps))
+        sums = self.descend(x, y, _measure)
         loss = float(sums[0] / sums[1])
         self.sums[:2] += torch.tensor([loss, 1.0])
         return {"loss": loss}
 
     def _move(self, epsilon: float) -> None:
         s = self.settings
-        before = torch.as_tensor(self.envs.observe())
+        before = torch.as_tensor(self.envs.seen)
         draw = random_stream(self.seed, "explore", self.n_moves)
         chance = torch.rand(s.copies, generator=draw)
         action = torch.randint(self.envs.n_actions, (s.copies,), generator=draw)
@@ -197,24 +181,22 @@ class RLSession:
 
     @torch.no_grad()
     def _greedy(self, seen: Tensor) -> Tensor:
-        return self.learner.net(seen.to(self.task.device)).argmax(1).cpu()
+        return self.net(seen.to(self.device)).argmax(1).cpu()
 
     def _lesson(self, seed: int) -> tuple[Tensor, Tensor]:
         """What was seen; and [batch, 2], the action and what its value should be."""
         moves = self.replay.sample(self.settings.batch, seed)
         with torch.no_grad():
-            after = self.target_net(moves.after.to(self.task.device)).amax(1).cpu()
+            after = self.target_net(moves.after.to(self.device)).amax(1).cpu()
         # Not a product with zero: that would keep an infinite value.
         future = torch.where(moves.is_final, 0.0, self.settings.discount * after)
         y = torch.stack([moves.action.float(), moves.reward + future], 1)
-        return moves.before.to(self.task.device), y.to(self.task.device)
+        return moves.before.to(self.device), y.to(self.device)
 
-    def evaluate(self) -> Metrics:
-        """What the epoch came to; greedy episodes count, the test never chooses."""
-        loss, n, gained, n_episodes, n_moves = map(float, self.sums)
-        self.totals += self.sums[2:4]
-        self.sums.zero_()
-        out = {
+    def metrics(self, sums: Tensor) -> Metrics:
+        loss, n, gained, n_episodes, n_moves = map(float, sums)
+        self.totals += sums[2:4]
+        return {
             "train_loss": loss / n,
             "train_return": gained / n_episodes,
             "mean_return": float(self.totals[0] / self.totals[1]),
@@ -222,16 +204,13 @@ class RLSession:
             "test_return": self._mean_return("test", self.settings.n_test),
             "samples": n_moves,
         }
-        if self.settings.second_moment:
-            out["second_moment"] = second_moment(self.learner.optimizer)
-        return out
 
     def _mean_return(self, part: str, n: int) -> float:
         """The mean return of greedy episodes; the same starts for every run."""
         copies = self.task.envs(n, derive_seed(0, part))
         gained, is_open = np.zeros(n), np.ones(n, bool)
         while is_open.any():
-            seen = torch.as_tensor(copies.observe())
+            seen = torch.as_tensor(copies.seen)
             moved = copies.step(self._greedy(seen).numpy())
             gained += moved.reward * is_open
             is_open &= ~moved.has_ended
@@ -240,30 +219,25 @@ class RLSession:
     def state_dict(self) -> dict[str, Any]:
         """Everything; exploration and draws follow from the seed and the counts."""
         return {
-            **self.learner.state_dict(),
+            **super().state_dict(),
             "target_net": self.target_net.state_dict(),
             "replay": self.replay.state_dict(),
             "envs": self.envs.state_dict(),
             "n_moves": self.n_moves,
             "gained": self.gained.clone(),
-            "sums": self.sums.clone(),
             "totals": self.totals.clone(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
-        self.learner.load_state_dict(state)
+        super().load_state_dict(state)
         self.target_net.load_state_dict(state["target_net"])
         self.replay.load_state_dict(state["replay"])
         self.envs.load_state_dict(state["envs"])
         self.n_moves = state["n_moves"]
-        self.gained, self.sums = state["gained"].clone(), state["sums"].clone()
-        self.totals = state["totals"].clone()
+        self.gained, self.totals = state["gained"].clone(), state["totals"].clone()
 
 
 def _measure(values: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """The mean loss of the actions taken; and its sum, and how many they are."""
     taken = values.gather(1, y[:, :1].long())[:, 0]
-    loss = mse_loss(taken, y[:, 1])
-    seen = [float(loss.detach()) * len(y), float(len(y))]
-    return loss, torch.tensor(seen, dtype=torch.float64)
+    return mean_loss(mse_loss(taken, y[:, 1]), len(y))

@@ -3,43 +3,23 @@
 A beam keeps the `beam` best sentences that have not ended. At every step each may end
 or grow; those that end compete by
 
-    score = log p(sentence) / length^length_penalty           its end counts
+    score = log p(sentence) / length           its end counts
 
 and a source is done when no open sentence could still win: log p only falls, so the
-best that an open one can reach is log p / limit^length_penalty. A sentence that is
+best that an open one can reach is log p / limit. A sentence that is
 `limit` symbols long must end. With a beam as wide as there are sentences the best one
 is found, which a test compares with trying them all.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import log_softmax
 
-from acprop import checks
 from acprop.tasks.nets.transformer import PAD, Cache, Transformer
 
 BEGIN, END = 1, 2
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """beam: 1 is greedy. longest: so many symbols for each of the source's, and 10."""
-
-    beam: int = 1
-    length_penalty: float = 1.0
-    longest: float = 1.5
-
-    def __post_init__(self) -> None:
-        checks.integer("beam", self.beam)
-        checks.not_negative("length_penalty", self.length_penalty)
-        checks.positive("longest", self.longest)
-
-    def limits(self, mask: Tensor) -> Tensor:
-        """The most symbols of each translation, its end included."""
-        return (self.longest * mask.flatten(1).sum(1)).long() + 10
 
 
 class Found(NamedTuple):
@@ -50,12 +30,15 @@ class Found(NamedTuple):
 
 
 @torch.no_grad()
-def translate(net: Transformer, source: Tensor, search: Search) -> list[Found]:
-    """The best translation of each row of [rows, time]."""
+def translate(net: Transformer, source: Tensor, *, beam: int = 1) -> list[Found]:
+    """The best translation of each row of [rows, time]. beam: 1 is greedy."""
     cache = net.encode(source)
-    if search.beam == 1:
-        return _greedy(net, cache, search)
-    return _Beam(net, cache, search).go()
+    return _greedy(net, cache) if beam == 1 else _Beam(net, cache, beam).go()
+
+
+def limits(mask: Tensor) -> Tensor:
+    """The most symbols of each translation: 1.5 for each of the source's, and 10."""
+    return (1.5 * mask.flatten(1).sum(1)).long() + 10
 
 
 def _log_probabilities(net: Transformer, last: Tensor, cache: Cache) -> Tensor:
@@ -65,15 +48,15 @@ def _log_probabilities(net: Transformer, last: Tensor, cache: Cache) -> Tensor:
     return log_softmax(logits, 1)
 
 
-def _greedy(net: Transformer, cache: Cache, search: Search) -> list[Found]:
-    limits = search.limits(cache.mask)
-    rows = torch.arange(len(limits), device=limits.device)  # those that have not ended
+def _greedy(net: Transformer, cache: Cache) -> list[Found]:
+    most = limits(cache.mask)
+    rows = torch.arange(len(most), device=most.device)  # those that have not ended
     last = torch.full_like(rows, BEGIN)
-    total = torch.zeros(len(rows), dtype=torch.float64, device=limits.device)
+    total = torch.zeros(len(rows), dtype=torch.float64, device=most.device)
     written: list[list[int]] = [[] for _ in rows]
-    for time in range(1, int(limits.max()) + 1):
+    for time in range(1, int(most.max()) + 1):
         log_p = _log_probabilities(net, last, cache)
-        last = log_p.argmax(1).masked_fill(limits[rows] == time, END)
+        last = log_p.argmax(1).masked_fill(most[rows] == time, END)
         total[rows] += log_p.gather(1, last[:, None])[:, 0]
         for row, symbol in zip(rows, last, strict=True):
             written[int(row)].append(int(symbol))
@@ -84,7 +67,7 @@ def _greedy(net: Transformer, cache: Cache, search: Search) -> list[Found]:
             rows, last = rows[is_open], last[is_open]
             cache.choose(is_open.nonzero()[:, 0])
     return [
-        Found(symbols[:-1], float(p) / len(symbols) ** search.length_penalty)
+        Found(symbols[:-1], float(p) / len(symbols))
         for symbols, p in zip(written, total, strict=True)
     ]
 
@@ -92,21 +75,17 @@ def _greedy(net: Transformer, cache: Cache, search: Search) -> list[Found]:
 class _Beam:
     """Rows of the network are the open sentences of the sources not done yet."""
 
-    def __init__(self, net: Transformer, cache: Cache, search: Search) -> None:
-        self.net, self.cache, self.search = net, cache, search
-        self.limits = search.limits(cache.mask)
+    def __init__(self, net: Transformer, cache: Cache, beam: int) -> None:
+        self.net, self.cache = net, cache
+        self.limits = limits(cache.mask)
         n, device = len(self.limits), self.limits.device
         self.sources = torch.arange(n, device=device)  # not done yet
         self.best = [Found([], float("-inf"))] * n
-        cache.choose(self.sources.repeat_interleave(search.beam))
+        cache.choose(self.sources.repeat_interleave(beam))
         # All beams of a source begin alike: only the first may grow.
-        self.total = torch.full(
-            (n, search.beam), float("-inf"), dtype=torch.float64, device=device
-        )
-        self.total[:, 0] = 0
-        self.written = torch.full(
-            (n, search.beam, 1), BEGIN, dtype=torch.long, device=device
-        )
+        start = torch.tensor([0.0] + [float("-inf")] * (beam - 1), dtype=torch.float64)
+        self.total = start.to(device).repeat(n, 1)
+        self.written = torch.full((n, beam, 1), BEGIN, device=device)
 
     def go(self) -> list[Found]:
         for time in range(1, int(self.limits.max()) + 1):
@@ -123,7 +102,7 @@ class _Beam:
 
     def _end(self, total: Tensor, time: int) -> None:
         """Sentences that end here: is one the best so far?"""
-        scores = (total / time**self.search.length_penalty).max(1)
+        scores = (total / time).max(1)
         chosen = zip(scores.values, scores.indices, strict=True)
         for i, (score, beam) in enumerate(chosen):
             source = int(self.sources[i])
@@ -137,22 +116,19 @@ class _Beam:
         top = log_p.flatten(1).topk(beam, 1)
         self.total = top.values
         parents, symbols = top.indices // n_symbols, top.indices % n_symbols
-        begins = torch.arange(n, device=log_p.device)[:, None] * beam
-        self.cache.choose_written((begins + parents).flatten())
-        kept = self.written.gather(
-            1, parents[:, :, None].expand(-1, -1, self.written.shape[2])
-        )
+        rows = torch.arange(n, device=log_p.device)[:, None]
+        self.cache.choose_written((rows * beam + parents).flatten())
+        kept = self.written[rows, parents]
         self.written = torch.cat([kept, symbols[:, :, None]], 2)
 
     def _drop_done(self, time: int) -> None:
         limits = self.limits[self.sources]
-        hope = self.total[:, 0] / limits**self.search.length_penalty
+        hope = self.total[:, 0] / limits
         best = [self.best[int(source)].score for source in self.sources]
         is_open = (hope > torch.tensor(best, device=hope.device)) & (limits > time)
         if is_open.all():
             return
-        kept = is_open.nonzero()[:, 0]
-        self.sources, self.total = self.sources[kept], self.total[kept]
-        self.written = self.written[kept]
-        beams = torch.arange(self.search.beam, device=kept.device)
-        self.cache.choose((kept[:, None] * self.search.beam + beams).flatten())
+        self.sources, self.total = self.sources[is_open], self.total[is_open]
+        self.written = self.written[is_open]
+        beams = is_open.repeat_interleave(self.written.shape[1])
+        self.cache.choose(beams.nonzero()[:, 0])

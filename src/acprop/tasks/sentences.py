@@ -4,9 +4,8 @@ Rows of a batch are about equally long, so that little of it is padding. The bat
 made once, from the lengths alone; their order is drawn for every epoch.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import final
 
 import torch
 from torch import Tensor
@@ -17,83 +16,62 @@ from acprop.tasks.nets.transformer import PAD
 from acprop.tasks.search import BEGIN, END
 
 Rows = list[int]
+Symbols = list[list[int]]
 
 
-class Sentences(NamedTuple):
-    """What is read and what is written, as symbols; each ends with END."""
+@final
+class CorpusPart:
+    """One part of a corpus: as text, as symbols, and in batches.
 
-    read: list[list[int]]
-    written: list[list[int]]
+    read, written: as symbols; each sentence ends with END.
+    batches: rows of each; rows × its longest sentence ≤ tokens, as in fairseq.
+    """
 
-    def length(self, i: int) -> int:
-        """Of a pair: the longer one's."""
-        return max(len(self.read[i]), len(self.written[i]))
+    def __init__(
+        self,
+        texts: Sequence[tuple[str, str]],
+        encode: Callable[[Sequence[str]], Symbols],
+        tokens: int,
+    ) -> None:
+        self.texts = texts
+        self.sources, self.references = map(list, zip(*texts, strict=True))
+        self.read, self.written = encode(self.sources), encode(self.references)
+        self.batches = list(self._cut(tokens))
 
-    def batches(self, tokens: int) -> list[Rows]:
-        """Rows of each batch: rows × its longest sentence ≤ tokens.
-
-        So fairseq counts them too.
-        """
-        longest = max(map(self.length, range(len(self.read))))
+    def _cut(self, tokens: int) -> Iterator[Rows]:
+        """From short to long; cut where one more row would be too much."""
+        sizes = list(zip(map(len, self.read), map(len, self.written), strict=True))
+        longest = max(map(max, sizes))
         if longest > tokens:
             raise UserError(
                 f"tokens must be {longest} or more, the symbols of the longest "
                 f"sentence, got {tokens}"
             )
-        order = sorted(range(len(self.read)), key=self._key)
-        return list(_cut(order, [self.length(i) for i in order], tokens))
+        batch: Rows = []
+        for i in sorted(range(len(sizes)), key=lambda i: (max(sizes[i]), sizes[i][1])):
+            if (len(batch) + 1) * max(sizes[i]) > tokens:
+                yield batch
+                batch = []
+            batch.append(i)
+        yield batch
 
-    def _key(self, i: int) -> tuple[int, int, int]:
-        return self.length(i), len(self.written[i]), i
+    def lesson(self, rows: Rows) -> tuple[tuple[Tensor, Tensor], Tensor]:
+        """What is read, what was written before each place, and what follows it.
 
+        [rows, time] each, padded. No rows: one that teaches nothing.
+        """
+        if not rows:
+            one = torch.tensor([[END]]), torch.tensor([[BEGIN]])
+            return one, torch.tensor([[PAD]])
+        written = [self.written[i] for i in rows]
+        before = padded([[BEGIN, *symbols[:-1]] for symbols in written])
+        return (self.source(rows), before), padded(written)
 
-def _cut(order: Rows, lengths: Sequence[int], tokens: int) -> Iterator[Rows]:
-    """Cut where one more row would be too much; lengths ascend."""
-    batch: Rows = []
-    for i, length in zip(order, lengths, strict=True):
-        if (len(batch) + 1) * length > tokens:
-            yield batch
-            batch = []
-        batch.append(i)
-    yield batch
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One part of a corpus: as text, as symbols, and in batches."""
-
-    texts: list[tuple[str, str]]
-    sentences: Sentences
-    batches: list[Rows]
-
-    @property
-    def references(self) -> list[str]:
-        """What should be written."""
-        return [target for _, target in self.texts]
+    def source(self, rows: Rows) -> Tensor:
+        """[rows, time], what is read."""
+        return padded([self.read[i] for i in rows])
 
 
-class Lesson(NamedTuple):
-    """read; before: what was written before each place of `after`."""
-
-    read: Tensor
-    before: Tensor
-    after: Tensor
-
-
-def lesson(sentences: Sentences, rows: Rows) -> Lesson:
-    """[rows, time] each, padded. No rows: one that teaches nothing."""
-    if not rows:
-        return Lesson(
-            torch.tensor([[END]]), torch.tensor([[BEGIN]]), torch.tensor([[PAD]])
-        )
-    written = [sentences.written[i] for i in rows]
-    return Lesson(
-        padded([sentences.read[i] for i in rows]),
-        padded([[BEGIN, *symbols[:-1]] for symbols in written]),
-        padded(written),
-    )
-
-
-def padded(rows: Sequence[list[int]]) -> Tensor:
+def padded(rows: Symbols) -> Tensor:
     """[rows, time], the shorter ones filled up."""
     return pad_sequence([torch.tensor(row) for row in rows], True, PAD)

@@ -10,20 +10,15 @@ from acprop.checks import UserTypeError
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class StepSettings:
     """The settings that tasks with one network have for their steps.
 
-    accumulate: into how many pieces a rank cuts its part of the batch.
     clip_norm: the largest norm a gradient may have; None leaves it.
-    autocast: compute in bfloat16. compile: with torch.compile.
     second_moment: also record the mean of the optimizer's second-moment buffer.
     """
 
-    accumulate: int = 1
     clip_norm: float | None = None
-    autocast: bool = False
-    compile: bool = False
     second_moment: bool = False
 
     def __post_init__(self) -> None:

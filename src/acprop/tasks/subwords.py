@@ -33,7 +33,6 @@ class Subwords:
 
     @property
     def n_symbols(self) -> int:
-        """Of the vocabulary."""
         return self._pieces.get_piece_size()  # pyright: ignore
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:

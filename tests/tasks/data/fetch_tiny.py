@@ -4,9 +4,9 @@ import sys
 
 import tiny
 
+from acprop.progress import Bar
 from acprop.tasks.data import routes
 from acprop.tasks.data.fetching import fetch
-from acprop.tasks.data.progress import DownloadBar
 
 
 def say(_, what):
@@ -14,7 +14,7 @@ def say(_, what):
     sys.stdout.flush()
 
 
-DownloadBar.begin = say
+Bar.show = say
 routes.N_RETRIES = 0
 tiny.register()
 fetch("tiny")

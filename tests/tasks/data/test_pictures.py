@@ -9,11 +9,11 @@ from PIL import Image
 
 from acprop.tasks.data import DataError, fetch, is_present, source_of, verify
 from acprop.tasks.data.folders import listing
-from acprop.tasks.data.images import load_folders
+from acprop.tasks.data.images import load
 from acprop.tasks.data.pictures import (
     Boxes,
-    ImageFolder,
     draw_boxes,
+    listed,
     middle,
     random_box,
 )
@@ -48,13 +48,11 @@ def test_a_folder_is_remembered_not_copied(imagenet, cache):
 
 def test_labels_are_the_classes_in_the_order_of_their_names(imagenet):
     fetch("imagenet", folder=imagenet)
-    folders = load_folders()
-    assert folders.train.classes == CLASSES
-    assert folders.train_y.tolist() == [0, 0, 1, 1]
-    assert folders.test_y.tolist() == [0, 1]
-    assert len(folders.train) == 4
-    assert folders.n_classes == 2
-    x = folders.train.read(torch.tensor([0, 3]), size=32)
+    images = load("imagenet", size=32)
+    assert images.train_y.tolist() == [0, 0, 1, 1]
+    assert images.test_y.tolist() == [0, 1]
+    assert images.n_classes == 2
+    x = images.train_x.read(torch.tensor([0, 3]))
     assert x.shape == (2, 3, 32, 32)
     assert x[:, :, 16, 16].argmax(1).tolist() == [0, 2]
 
@@ -112,11 +110,6 @@ def test_the_environment_may_give_it(imagenet, monkeypatch):
     assert is_present("imagenet")
 
 
-def test_sets_in_memory_have_no_folders():
-    with pytest.raises(ValueError, match="got 'mnist'; use load"):
-        load_folders("mnist")
-
-
 @pytest.fixture
 def gradient(tmp_path):
     """One picture, dark on the left and bright on the right."""
@@ -124,26 +117,25 @@ def gradient(tmp_path):
     folder.mkdir(parents=True)
     ramp = Image.linear_gradient("L").rotate(90).resize((256, 128))
     ramp.convert("RGB").save(folder / "ramp.png")
-    return ImageFolder(tmp_path / "one")
+    return lambda size: listed(tmp_path / "one", size)[0]
 
 
 def test_a_flip_is_a_mirror(gradient):
     numbers = torch.full((2, 10, 4), 0.5)
     boxes = Boxes(numbers, torch.tensor([False, True]))
-    straight, mirrored = gradient.read(torch.tensor([0, 0]), size=32, boxes=boxes)
+    straight, mirrored = gradient(32).read(torch.tensor([0, 0]), boxes)
     assert torch.equal(straight, mirrored.flip(-1))
     assert not torch.equal(straight, mirrored)
 
 
-def test_threads_change_nothing(gradient):
+def test_a_part_of_the_rows_is_read_as_among_all(gradient):
     rows = torch.zeros(8, dtype=torch.long)
     boxes = draw_boxes(8, generator=torch.Generator().manual_seed(0))
-    one, many = (gradient.read(rows, size=24, boxes=boxes, n_threads=n) for n in (1, 3))
-    assert torch.equal(one, many)
-    assert not torch.equal(one[0], one[1])
+    whole = gradient(24).read(rows, boxes)
+    assert not torch.equal(whole[0], whole[1])
     half = slice(4, 8)
-    part = gradient.read(rows[half], size=24, boxes=boxes.take(half))
-    assert torch.equal(part, one[half])
+    part = gradient(24).read(rows[half], boxes.take(half))
+    assert torch.equal(part, whole[half])
 
 
 def test_the_middle_is_seven_eighths_of_the_short_side():
@@ -167,9 +159,9 @@ def test_random_boxes_fit_and_have_their_area_and_shape():
 
 def test_without_a_box_the_middle_is_read(gradient):
     """112 is 7/8 of 128, so that nothing has to be scaled."""
-    with Image.open(gradient.folder / gradient.files[0]) as picture:
+    with Image.open(gradient(112).files[0]) as picture:
         expected = torch.tensor(list(picture.crop((72, 8, 184, 120)).tobytes()))
-    found = gradient.read(torch.tensor([0]), size=112)[0]
+    found = gradient(112).read(torch.tensor([0]))[0]
     assert found.permute(1, 2, 0).flatten().tolist() == expected.tolist()
 
 

@@ -1,4 +1,4 @@
-"""Held-out images, and what belongs to a rank."""
+"""Held-out images."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from acprop.tasks.data.images import Images
-from acprop.tasks.data.sampling import hold_out, share, split
+from acprop.tasks.data.sampling import hold_out, split
 
 
 def made(n=100, n_test=20, n_classes=4):
@@ -59,7 +59,6 @@ def test_the_same_images_are_held_out_whatever_else_is_asked():
     images = made()
     held = rows(split(images, 20).val_x)
     assert rows(split(images, 20, n_train=10, n_test=5).val_x) == held
-    assert rows(split(images, 20, seed=7).val_x) != held
 
 
 def test_a_smaller_training_set_is_part_of_the_larger():
@@ -82,19 +81,6 @@ def test_a_smaller_training_set_is_part_of_the_larger():
 def test_a_split_that_cannot_be_is_refused(how, match):
     with pytest.raises(ValueError, match=match):
         split(made(), **how)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "match"),
-    [
-        ((10, 0, 3), "batch_size must be a multiple of the number of ranks, got 10"),
-        ((10, 0, 0), "batch_size must be a multiple"),
-        ((10, 2, 2), r"rank must be in \[0, 2\), got 2"),
-    ],
-)
-def test_a_share_that_cannot_be_is_refused(arguments, match):
-    with pytest.raises(ValueError, match=match):
-        share(*arguments)
 
 
 def test_images_can_be_replaced_but_not_changed():

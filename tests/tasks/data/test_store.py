@@ -4,20 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from acprop.tasks.data import (
-    DataError,
-    describe,
-    fetch,
-    is_present,
-    source_of,
-    verify,
-)
-from acprop.tasks.data.store import cache_folder, locked, staging_folder
+from acprop.tasks.data import DataError, fetch, is_present, source_of, verify
+from acprop.tasks.data.store import cache_folder
 
 from .tiny import PACK, fake_npm, hidden
 
@@ -108,18 +100,6 @@ def test_if_the_first_of_two_is_killed_the_second_fetches(cache, tools):
     assert second.returncode == 0, complaint
     assert verify("tiny") == []
     assert hidden(cache) == []
-
-
-def test_who_fetches_a_set_leaves_the_work_on_another_of_a_longer_name_alone(tmp_path):
-    short = describe("nmt-de-en")
-    long = replace(short, name="nmt-de-en-more")
-    (tmp_path / ".nmt-de-en-killed").mkdir()
-    with (
-        staging_folder(long, tmp_path) as work,
-        locked(short, tmp_path, lambda: None),
-    ):
-        assert work.exists()
-        assert hidden(tmp_path) == [work.name]
 
 
 def test_what_was_not_fetched_says_how_to_fetch_it(cache):

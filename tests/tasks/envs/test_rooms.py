@@ -100,12 +100,12 @@ def test_walkers_are_rewarded_at_the_goal_and_begin_anew():
     north = rooms.cell_at(6, 9)
     rewards = []
     for _ in range(30):
-        walkers.cell = np.array([north, rooms.cell_at(1, 1)])
+        walkers.seen = np.array([north, rooms.cell_at(1, 1)])
         moved = walkers.step(np.array([1, 0]))
         is_there = moved.seen == rooms.GOAL
         assert moved.is_final.tolist() == moved.has_ended.tolist() == is_there.tolist()
         assert moved.reward.tolist() == is_there.astype(float).tolist()
-        assert (walkers.observe() != rooms.GOAL).all()
+        assert (walkers.seen != rooms.GOAL).all()
         rewards.append(moved.reward[0])
     assert 10 < sum(rewards) < 30  # two thirds of 30
 
@@ -115,7 +115,7 @@ def test_an_episode_ends_at_its_limit_and_that_is_not_final():
     corner = np.full(4, rooms.cell_at(1, 1))
     ended = []
     for _ in range(7):
-        walkers.cell = corner
+        walkers.seen = corner
         moved = walkers.step(np.zeros(4, int))
         assert not moved.is_final.any()
         ended.append(moved.has_ended.all())

@@ -4,9 +4,13 @@ import pytest
 import torch
 from torch.nn.utils.parametrize import is_parametrized
 
-from acprop.tasks.nets.attention import SelfAttention
 from acprop.tasks.nets.dcgan import DCDiscriminator, DCGenerator
-from acprop.tasks.nets.sngan import ConditionalNorm, ResDiscriminator, ResGenerator
+from acprop.tasks.nets.sngan import (
+    ConditionalNorm,
+    ResDiscriminator,
+    ResGenerator,
+    SelfAttention,
+)
 
 
 def pair(kind, width=1.0, latent=16):

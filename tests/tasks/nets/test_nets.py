@@ -20,10 +20,9 @@ SMALL = {
     "densenet121": {"width": 0.25, "depth": 0.1},
     "wrn-28-10": {"width": 0.1, "depth": 0.5},
 }
-CASES = [(name, stem) for name, net in NETS.items() for stem in net.smallest]
+CASES = [(name, stem) for name, net in NETS.items() for stem in net.stems]
 NORMED = [case for case in CASES if case[0] not in ("mlp", "vgg11")]
 DEPTHS = [name for name, net in NETS.items() if net.scales_depth]
-DROPS = [(name, stem) for name, net in NETS.items() for stem in net.dropout]
 
 
 def small(name, stem="cifar", *, seed=0, image=CIFAR, **options):
@@ -67,7 +66,7 @@ def test_a_gradient_reaches_every_parameter(name, stem):
 
 @pytest.mark.parametrize("name", NETS)
 def test_a_few_steps_lower_the_loss(name):
-    net, images, labels = small(name, dropout=0.0), batch(), torch.arange(8)
+    net, images, labels = small(name), batch(), torch.arange(8)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.02)
     losses = []
     for _ in range(8):
@@ -82,7 +81,7 @@ def test_a_few_steps_lower_the_loss(name):
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
 @pytest.mark.parametrize(("name", "stem"), NORMED)
 def test_channels_last_gives_the_same_logits(name, stem, training):
-    net = small(name, stem, dropout=0.0, image=(3, 64, 64)).train(training)
+    net = small(name, stem, image=(3, 64, 64)).train(training)
     images = batch(image=(3, 64, 64))
     expected = net(images)
     net.to(memory_format=torch.channels_last)
@@ -159,32 +158,9 @@ def test_a_state_dict_restores_the_network(name):
     torch.testing.assert_close(other.eval()(batch()), net.eval()(batch()))
 
 
-@pytest.mark.parametrize(("name", "stem"), DROPS)
-def test_dropout_acts_in_training_only(name, stem):
-    net = small(name, stem, image=(3, 64, 64), dropout=0.5)
-    images = batch(image=(3, 64, 64))
-    torch.manual_seed(0)
-    assert not torch.equal(net(images), net(images))
-    net.eval()
-    assert torch.equal(net(images), net(images))
-
-
-@pytest.mark.parametrize(
-    ("name", "stem", "rate"),
-    [
-        ("vgg11", "imagenet", 0.5),
-        ("densenet121", "imagenet", 0.0),
-        ("wrn-28-10", "cifar", 0.0),
-    ],
-)
-def test_dropout_unasked_is_the_papers(name, stem, rate):
-    net = small(name, stem)
-    assert {m.p for m in net.modules() if isinstance(m, nn.Dropout)} == {rate}
-
-
 @pytest.mark.parametrize(("name", "stem"), CASES)
 def test_the_smallest_image_passes(name, stem):
-    side = NETS[name].smallest[stem]
+    side = NETS[name].smallest
     net = small(name, stem, image=(1, side, side)).eval()
     assert net(batch(2, (1, side, side))).shape == (2, 10)
 

@@ -11,14 +11,11 @@ CIFAR, IMAGENET, MNIST = (3, 32, 32), (3, 224, 224), (1, 28, 28)
 # with its weights. CIFAR: those of the adaptations in common use.
 PUBLISHED = [
     ("mlp", "cifar", MNIST, 10, 784 * 512 + 512 + 512 * 10 + 10),
-    ("vgg11", "imagenet", IMAGENET, 1000, 132_863_336),
-    ("vgg11-bn", "imagenet", IMAGENET, 1000, 132_868_840),
     ("vgg11-bn", "cifar", CIFAR, 10, 9_231_114),
     ("resnet18", "imagenet", IMAGENET, 1000, 11_689_512),
     ("resnet34", "imagenet", IMAGENET, 1000, 21_797_672),
     ("resnet18", "cifar", CIFAR, 10, 11_173_962),
     ("resnet34", "cifar", CIFAR, 10, 21_282_122),
-    ("densenet121", "imagenet", IMAGENET, 1000, 7_978_856),
     ("densenet121", "cifar", CIFAR, 10, 6_956_298),
     ("wrn-28-10", "cifar", CIFAR, 10, 36_479_194),
     ("wrn-28-10", "cifar", CIFAR, 100, 36_536_884),
@@ -33,7 +30,7 @@ def n_params(net):
 
 
 def draft(name, **options):
-    """Shapes without memory: the largest network here has 133 million parameters."""
+    """Shapes without memory: the largest network here has 37 million parameters."""
     with torch.device("meta"):
         return build(name, **options)
 
@@ -76,11 +73,9 @@ MAPS = [
     ("resnet18", "cifar", CIFAR, (64, 32, 32), (512, 4, 4)),
     ("resnet34", "imagenet", IMAGENET, (64, 56, 56), (512, 7, 7)),
     ("densenet121", "cifar", CIFAR, (64, 32, 32), (1024, 4, 4)),
-    ("densenet121", "imagenet", IMAGENET, (64, 56, 56), (1024, 7, 7)),
 ]
 # The same for networks whose first layer is a layer like the others.
 STEMLESS = [
-    ("vgg11", "imagenet", IMAGENET, (512, 7, 7)),
     ("vgg11-bn", "cifar", CIFAR, (512, 1, 1)),
     ("wrn-28-10", "cifar", CIFAR, (640, 8, 8)),
 ]

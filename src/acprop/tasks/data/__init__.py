@@ -3,11 +3,9 @@
 What is read into memory has a module of its own: ``images``, ``texts``, ``corpora``.
 """
 
-from acprop.tasks.data.dataset import DataError, Dataset
 from acprop.tasks.data.fetching import fetch, verify
-from acprop.tasks.data.sets import NAMES, describe
+from acprop.tasks.data.sets import NAMES, DataError, Dataset, describe
 from acprop.tasks.data.store import cache_folder, folder_of, is_present, source_of
-from acprop.tasks.data.summary import summarise
 
 __all__ = [
     "NAMES",
@@ -19,6 +17,5 @@ __all__ = [
     "folder_of",
     "is_present",
     "source_of",
-    "summarise",
     "verify",
 ]

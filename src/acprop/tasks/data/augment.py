@@ -11,15 +11,13 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.functional import pad
 
-from acprop.tasks.data.images import Folders, Images
-
 PADDING = 4
 
 
 class Crops(NamedTuple):
     """Random numbers for a batch: where the window lies in the padded image."""
 
-    top: Tensor  # [B] int64 in 0 … 2·padding
+    top: Tensor  # [B] int64 in 0 … 2·PADDING
     left: Tensor
     flip: Tensor  # [B] bool
 
@@ -28,13 +26,13 @@ class Crops(NamedTuple):
         return Crops(self.top[rows], self.left[rows], self.flip[rows])
 
 
-def draw_crops(n: int, *, generator: Generator, padding: int = PADDING) -> Crops:
+def draw_crops(n: int, *, generator: Generator) -> Crops:
     """Windows and flips for n images, evenly distributed."""
-    top, left = torch.randint(2 * padding + 1, (2, n), generator=generator).unbind()
+    top, left = torch.randint(2 * PADDING + 1, (2, n), generator=generator).unbind()
     return Crops(top, left, torch.rand(n, generator=generator) < 0.5)
 
 
-def crop_and_flip(x: Tensor, crops: Crops, *, padding: int = PADDING) -> Tensor:
+def crop_and_flip(x: Tensor, crops: Crops) -> Tensor:
     """Pad [B, C, H, W] with zeros, cut a window of the old size, mirror some.
 
         y[b, c, i, j] = padded[b, c, top_b + i, left_b + j]
@@ -45,7 +43,7 @@ def crop_and_flip(x: Tensor, crops: Crops, *, padding: int = PADDING) -> Tensor:
     """
     n, n_channels, height, width = x.shape
     top, left, flip = (t.to(x.device) for t in crops)
-    padded = pad(x, (padding,) * 4)
+    padded = pad(x, (PADDING,) * 4)
     rows = torch.arange(height, device=x.device)
     columns = torch.arange(width, device=x.device)
     columns = torch.where(flip[:, None], width - 1 - columns, columns)
@@ -55,16 +53,7 @@ def crop_and_flip(x: Tensor, crops: Crops, *, padding: int = PADDING) -> Tensor:
     return padded.flatten(2).gather(2, places).view(x.shape)
 
 
-def augmented(x: Tensor, generator: Generator, *, n: int, part: slice) -> Tensor:
-    """Crop and flip the rows ``part`` of a global batch of n images.
-
-    The numbers of all n are drawn, whatever the part.
-    """
-    return crop_and_flip(x, draw_crops(n, generator=generator).take(part))
-
-
-def normalised(x: Tensor, images: Images | Folders) -> Tensor:
+def normalised(x: Tensor, mean: tuple[float, ...], std: tuple[float, ...]) -> Tensor:
     """(x/255 - mean)/std per channel, float32, as one multiplication and one sum."""
-    mean = torch.tensor(images.mean, device=x.device).view(-1, 1, 1)
-    std = torch.tensor(images.std, device=x.device).view(-1, 1, 1)
-    return x.to(torch.float32).mul_(1 / (255 * std)).sub_(mean / std)
+    m, s = (torch.tensor(t, device=x.device).view(-1, 1, 1) for t in (mean, std))
+    return x.to(torch.float32).mul_(1 / (255 * s)).sub_(m / s)

@@ -15,7 +15,6 @@ from acprop import checks
 from acprop.tasks.data import store
 from acprop.tasks.data.bitext.catalogs import Pair
 from acprop.tasks.data.bitext.parts import PARTS
-from acprop.tasks.data.dataset import Bitext, DataError
 from acprop.tasks.data.sets import SETS
 
 
@@ -48,23 +47,15 @@ def corpus_names() -> tuple[str, ...]:
 
 def load_corpus(name: str, *, cache: Path | None = None) -> Corpus:
     """Read a fetched set into memory. Sizes are checked, bytes by ``verify``."""
-    bitext = SETS[checks.one_of("name", name, corpus_names())].bitext
-    assert isinstance(bitext, Bitext)  # every set of pairs has one; test_sets
-    source = store.whole(name, cache)
-    folder = store.folder_of(name, cache)
+    data = SETS[checks.one_of("name", name, corpus_names())]
+    folder, source = store.complete(name, cache)
     train, val, test = (_read(folder / f"{part}.tsv") for part in PARTS)
-    return Corpus(name, bitext.languages, train, val, test, source)
+    return Corpus(name, data.languages, train, val, test, source)
 
 
 def _read(path: Path) -> list[Pair]:
-    pairs: list[Pair] = []
     # Not splitlines(): it also breaks at characters that a sentence may hold.
-    for line in path.read_text("utf-8").removesuffix("\n").split("\n"):
-        source, tab, target = line.partition("\t")
-        if not tab:
-            raise DataError(
-                f"{path} must hold a pair in each line, got {line[:60]!r}; delete the "
-                "folder and fetch the set again"
-            )
-        pairs.append((source, target))
-    return pairs
+    lines = path.read_text("utf-8").removesuffix("\n").split("\n")
+    return [
+        (source, target) for source, _, target in (x.partition("\t") for x in lines)
+    ]

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from acprop.checks import UserError
-from acprop.tasks.data import store
-from acprop.tasks.data.dataset import Dataset
 
 PARTS = ("train", "val")
 SUFFIXES = (".jpeg", ".jpg", ".png")
@@ -57,15 +55,3 @@ def examine(folder: Path) -> dict[str, Any]:
         "n_val": sum(len(pictures) for _, pictures in parts["val"]),
         "names_sha256": hashlib.sha256(names.encode()).hexdigest(),
     }
-
-
-def remember(data: Dataset, folder: Path, cache: Path | None = None) -> Path:
-    """Check the layout and write down where it is."""
-    about = {"route": "folder", "origin": str(folder), **examine(folder)}
-    with (
-        store.locked(data, cache, lambda: None),
-        store.staging_folder(data, cache) as work,
-    ):
-        new = work / "new"
-        new.mkdir()
-        return store.publish(data, new, about, cache=cache)

@@ -1,4 +1,4 @@
-"""A set of small images, whole in memory, straight from the binary files.
+"""A set of images: whole in memory, straight from the binary files, or in folders.
 
 idx        16 or 8 bytes of header, big-endian, then the bytes
 cifar10    records of 1 label and 3072 bytes: R, G, B, each row by row
@@ -8,7 +8,7 @@ cifar100   records of 1 coarse label, 1 fine label and 3072 bytes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -16,96 +16,71 @@ from torch import Tensor
 
 from acprop.checks import UserError
 from acprop.tasks.data import store
-from acprop.tasks.data.dataset import DataError, Dataset
-from acprop.tasks.data.pictures import ImageFolder
-from acprop.tasks.data.sets import describe
+from acprop.tasks.data.pictures import Pictures, listed
+from acprop.tasks.data.sets import Dataset, describe
 
+Pixels = Tensor | Pictures
 Pair = tuple[Tensor, Tensor]
-_LOADERS = {"folders": "load_folders", "text": "load_text", "pairs": "load_corpus"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Images:
     """uint8 images [N, C, H, W] with int64 labels; mean and std of pixels / 255.
 
+    Of a set in folders they are decoded when they are needed.
     val_x, val_y: none until ``split`` holds them out of the training set.
     source: route, origin, checksums and time, as the cache recorded them.
     """
 
     name: str
-    train_x: Tensor
+    train_x: Pixels
     train_y: Tensor
-    val_x: Tensor
+    val_x: Pixels
     val_y: Tensor
-    test_x: Tensor
+    test_x: Pixels
     test_y: Tensor
     n_classes: int
     mean: tuple[float, ...]
     std: tuple[float, ...]
     source: dict[str, Any]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Folders:
-    """ImageNet: the same questions, but images are decoded when they are needed."""
-
-    name: str
-    train: ImageFolder
-    test: ImageFolder
-    n_classes: int
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    source: dict[str, Any]
-
-    @property
-    def train_y(self) -> Tensor:
-        return self.train.labels
-
-    @property
-    def test_y(self) -> Tensor:
-        return self.test.labels
+    def part(self, name: Literal["train", "val", "test"]) -> tuple[Pixels, Tensor]:
+        return getattr(self, f"{name}_x"), getattr(self, f"{name}_y")
 
 
-def load(name: str, *, cache: Path | None = None) -> Images:
-    """Read a fetched set into memory. Sizes are checked, bytes by ``verify``."""
+def load(name: str, *, size: int = 224, cache: Path | None = None) -> Images:
+    """Open a fetched set. Sizes are checked, bytes by ``verify``.
+
+    size: the side to which pictures in folders are cut.
+    """
     data = describe(name)
-    if data.form not in ("idx", "cifar10", "cifar100"):
-        remedy = _LOADERS.get(data.form)
-        raise UserError(
-            f"name must be a set of images, got {name!r}"
-            + (f"; use {remedy}" if remedy else "")
+    mean, std, n_classes = data.mean, data.std, data.n_classes
+    if data.form == "folders":
+        source = store.source_of(name, cache)
+        (train_x, train_y), (test_x, test_y) = (
+            listed(Path(source["origin"], part), size) for part in ("train", "val")
         )
-    source = store.whole(name, cache)
-    (train_x, train_y), (test_x, test_y) = _read(data, store.folder_of(name, cache))
-    mean, std = data.mean, data.std
-    if mean is None or std is None:
-        mean, std = moments(train_x)
+        n_classes = source["n_classes"]
+    elif data.form in ("idx", "cifar10", "cifar100"):
+        folder, source = store.complete(name, cache)
+        (train_x, train_y), (test_x, test_y) = _read(data, folder)
+        if not mean:
+            mean, std = moments(train_x)
+    else:
+        raise UserError(f"dataset must be a set of images, got {name!r}")
     return Images(
         name=name,
         train_x=train_x,
         train_y=train_y,
-        val_x=train_x[:0],
+        val_x=train_x.index_select(0, torch.arange(0)),
         val_y=train_y[:0],
         test_x=test_x,
         test_y=test_y,
-        n_classes=data.n_classes,
+        n_classes=n_classes,
         mean=mean,
         std=std,
         source=source,
     )
-
-
-def load_folders(name: str = "imagenet", *, cache: Path | None = None) -> Folders:
-    """List a set that stays in its folder of pictures."""
-    data = describe(name)
-    if data.form != "folders" or data.mean is None or data.std is None:
-        raise UserError(f"name must be a set of folders, got {name!r}; use load")
-    source = store.source_of(name, cache)
-    train, test = (
-        ImageFolder(Path(source["origin"], part)) for part in ("train", "val")
-    )
-    n_classes = len(train.classes)
-    return Folders(name, train, test, n_classes, data.mean, data.std, source)
 
 
 def moments(x: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -116,53 +91,31 @@ def moments(x: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
     for channel in x.unbind(1):
         share = torch.bincount(channel.reshape(-1), minlength=256).double()
         share /= share.sum()
-        mean = (share * values).sum()
-        means.append(mean.item())
-        stds.append((share * (values - mean) ** 2).sum().sqrt().item())
+        means.append(float((share * values).sum()))
+        stds.append(float((share * (values - means[-1]) ** 2).sum().sqrt()))
     return tuple(means), tuple(stds)
 
 
 def _read(data: Dataset, folder: Path) -> tuple[Pair, Pair]:
     paths = [folder / file.name for file in data.files]
     if data.form == "idx":
-        images, labels, test_images, test_labels = (_idx(path) for path in paths)
-        return (
-            (images.unsqueeze(1), labels.long()),
-            (test_images.unsqueeze(1), test_labels.long()),
-        )
+        x, y, test_x, test_y = map(_idx, paths)
+        return (x.unsqueeze(1), y.long()), (test_x.unsqueeze(1), test_y.long())
     n_labels = 1 if data.form == "cifar10" else 2
     return _records(paths[:-1], n_labels), _records(paths[-1:], n_labels)
 
 
 def _idx(path: Path) -> Tensor:
     """The header is 0, 0, 8 (bytes), the number of axes, and the length of each."""
-    with path.open("rb") as stream:
-        magic = stream.read(4)
-        if len(magic) < 4 or magic[:3] != b"\0\0\x08":
-            raise DataError(
-                f"{path} must be an idx file of bytes, got {magic.hex()!r} at its start"
-            )
-        shape = np.fromfile(stream, ">u4", count=magic[3]).astype(int)
-        values = np.fromfile(stream, np.uint8)
-    if values.size != shape.prod():
-        raise DataError(f"{path} must hold {shape.prod()} bytes, got {values.size}")
-    return torch.from_numpy(values.reshape(shape))  # pyright: ignore
+    content = np.fromfile(path, np.uint8)
+    begin = 4 + 4 * int(content[3])
+    shape = content[4:begin].view(">u4").astype(int)
+    return torch.from_numpy(content[begin:].reshape(shape))  # pyright: ignore
 
 
 def _records(paths: Sequence[Path], n_labels: int) -> Pair:
     """Labels (the last of each record: the fine one) and images of some batches."""
-    length = n_labels + 3072
-    sizes = [path.stat().st_size // length for path in paths]
-    x = np.empty((sum(sizes), 3072), np.uint8)
-    y = np.empty(sum(sizes), np.int64)
-    begin = 0
-    for path, n in zip(paths, sizes, strict=True):
-        # mapped, not read: the copy below is then the only one
-        records = np.memmap(path, np.uint8, "r")
-        if records.size != n * length:
-            raise DataError(f"{path} must be records of {length} bytes, got a rest")
-        records = records.reshape(n, length)
-        y[begin : begin + n] = records[:, n_labels - 1]
-        x[begin : begin + n] = records[:, n_labels:]
-        begin += n
-    return torch.from_numpy(x).view(-1, 3, 32, 32), torch.from_numpy(y)  # pyright: ignore
+    content = np.concatenate([np.fromfile(path, np.uint8) for path in paths])
+    records = torch.from_numpy(content).view(-1, n_labels + 3072)  # pyright: ignore
+    x, y = records[:, n_labels:].contiguous(), records[:, n_labels - 1]
+    return x.view(-1, 3, 32, 32), y.long()

@@ -7,6 +7,7 @@ in the logarithm, ten tries until it fits, and the middle if none does.
 """
 
 import math
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -41,49 +42,45 @@ def draw_boxes(n: int, *, generator: Generator) -> Boxes:
     return Boxes(numbers, torch.rand(n, generator=generator) < 0.5)
 
 
-class ImageFolder:
-    """The pictures under folder/<class>/, with the class's number as the label."""
+class Pictures:
+    """Pictures in files, decoded when they are needed.
 
-    def __init__(self, folder: Path) -> None:
-        found = listing(folder)
-        self.folder = folder
-        self.classes = tuple(name for name, _ in found)
-        self.files = [f"{name}/{picture}" for name, some in found for picture in some]
-        counts = torch.tensor([len(some) for _, some in found])
-        self.labels = torch.arange(len(found)).repeat_interleave(counts)
+    shape: of all of them, once they are scaled to `size`.
+    """
 
-    def __len__(self) -> int:
-        return len(self.files)
+    def __init__(self, files: Sequence[str], size: int) -> None:
+        self.files, self.size = files, size
+        self.shape = (len(files), 3, size, size)
 
-    def read(
-        self,
-        rows: Tensor,
-        *,
-        size: int = 224,
-        boxes: Boxes | None = None,
-        n_threads: int = 1,
-    ) -> Tensor:
+    def index_select(self, _: int, rows: Tensor) -> "Pictures":
+        """Some of them, as of a tensor; none is decoded."""
+        return Pictures([self.files[int(row)] for row in rows], self.size)
+
+    def read(self, rows: Tensor, boxes: Boxes | None = None) -> Tensor:
         """uint8 [B, 3, size, size]: random boxes if given, else the middle.
 
-        Threads help: Pillow decodes outside the interpreter's lock.
+        By as many threads as there are cores: Pillow decodes outside the interpreter's
+        lock.
         """
-        out = torch.empty(len(rows), 3, size, size, dtype=torch.uint8)
 
-        def one(i: int) -> None:
-            with Image.open(self.folder / self.files[int(rows[i])]) as opened:
+        def one(i: int) -> Tensor:
+            with Image.open(self.files[int(rows[i])]) as opened:
                 picture = opened.convert("RGB")
             tries = None if boxes is None else boxes.numbers[i].tolist()  # pyright: ignore
-            pixels = np.array(_scaled(picture, size, tries))  # pyright: ignore
-            x = torch.from_numpy(pixels).permute(2, 0, 1)  # pyright: ignore
-            out[i] = x.flip(-1) if boxes is not None and boxes.flip[i] else x
+            pixels = np.array(_scaled(picture, self.size, tries))  # pyright: ignore
+            x = torch.from_numpy(pixels).permute(2, 0, 1).contiguous()  # pyright: ignore
+            return x.flip(-1) if boxes is not None and boxes.flip[i] else x
 
-        if n_threads == 1:
-            for i in range(len(rows)):
-                one(i)
-        else:
-            with ThreadPoolExecutor(n_threads) as pool:
-                list(pool.map(one, range(len(rows))))
-        return out
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return torch.stack(list(pool.map(one, range(len(rows)))))
+
+
+def listed(folder: Path, size: int) -> tuple[Pictures, Tensor]:
+    """The pictures under folder/<class>/, with the class's number as the label."""
+    found = listing(folder)
+    files = [f"{folder}/{name}/{picture}" for name, some in found for picture in some]
+    counts = torch.tensor([len(some) for _, some in found])
+    return Pictures(files, size), torch.arange(len(found)).repeat_interleave(counts)
 
 
 def _scaled(

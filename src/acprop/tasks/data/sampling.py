@@ -22,15 +22,18 @@ def split(
     *,
     n_train: int | None = None,
     n_test: int | None = None,
-    seed: int = SPLIT_SEED,
 ) -> Images:
     """Hold n_validation images out of the training set, and keep so many of the rest.
 
     Every part has its share of every class. What is held out does not depend on
     n_train; None keeps all.
     """
-    labels = images.train_y, images.test_y
-    kept, held, tested = split_rows(labels, n_validation, n_train, n_test, seed=seed)
+    kept, held = hold_out(images.train_y, n_validation)
+    if n_train is not None:
+        kept = kept[_chosen("n_train", images.train_y[kept], n_train)]
+    tested = torch.arange(len(images.test_y))
+    if n_test is not None:
+        tested = _chosen("n_test", images.test_y, n_test)
     return replace(
         images,
         train_x=images.train_x.index_select(0, kept),
@@ -42,34 +45,13 @@ def split(
     )
 
 
-def split_rows(
-    labels: tuple[Tensor, Tensor],
-    n_validation: int,
-    n_train: int | None,
-    n_test: int | None,
-    *,
-    seed: int = SPLIT_SEED,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows to train on, to hold out and to test on, from labels of train and test."""
-    train_y, test_y = labels
-    kept, held = hold_out(train_y, n_validation, seed=seed)
-    if n_train is not None:
-        kept = kept[_chosen("n_train", train_y[kept], n_train, seed)]
-    tested = torch.arange(len(test_y))
-    if n_test is not None:
-        tested = _chosen("n_test", test_y, n_test, seed)
-    return kept, held, tested
-
-
-def _chosen(argument: str, labels: Tensor, n: int, seed: int) -> Tensor:
+def _chosen(argument: str, labels: Tensor, n: int) -> Tensor:
     if not 0 < n <= len(labels):
         raise UserError(f"{argument} must be in [1, {len(labels)}], got {n}")
-    return hold_out(labels, n, seed=seed)[1]
+    return hold_out(labels, n)[1]
 
 
-def hold_out(
-    labels: Tensor, n_held: int, *, seed: int = SPLIT_SEED
-) -> tuple[Tensor, Tensor]:
+def hold_out(labels: Tensor, n_held: int) -> tuple[Tensor, Tensor]:
     """Rows to keep and rows to hold out, ascending, the same share of every class.
 
     Shares that are no whole number are rounded down, and the classes with the largest
@@ -78,7 +60,7 @@ def hold_out(
     n = len(labels)
     if not 0 <= n_held <= n:
         raise UserError(f"n_validation must be in [0, {n}], got {n_held}")
-    generator = Generator().manual_seed(seed)
+    generator = Generator().manual_seed(SPLIT_SEED)
     counts = torch.bincount(labels)
     wanted = counts * n_held // n
     by_remainder = (counts * n_held % n).sort(descending=True, stable=True).indices
@@ -89,16 +71,3 @@ def hold_out(
         shuffled = rows[torch.randperm(len(rows), generator=generator)]
         is_held[shuffled[:n_of_class]] = True
     return (~is_held).nonzero().flatten(), is_held.nonzero().flatten()
-
-
-def share(batch_size: int, rank: int, n_ranks: int) -> slice:
-    """The rows of a global batch that belong to a rank."""
-    if n_ranks < 1 or batch_size % n_ranks:
-        raise UserError(
-            f"batch_size must be a multiple of the number of ranks, got {batch_size} "
-            f"for {n_ranks}"
-        )
-    if not 0 <= rank < n_ranks:
-        raise UserError(f"rank must be in [0, {n_ranks}), got {rank}")
-    size = batch_size // n_ranks
-    return slice(rank * size, (rank + 1) * size)

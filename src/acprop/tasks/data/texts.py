@@ -16,7 +16,7 @@ from torch import Tensor
 
 from acprop.checks import UserError
 from acprop.tasks.data import store
-from acprop.tasks.data.convert import sha256_of
+from acprop.tasks.data.archives import sha256_of
 from acprop.tasks.data.sets import SETS, describe
 
 _NAMES = ", ".join(name for name, data in SETS.items() if data.form == "text")
@@ -59,9 +59,9 @@ def load_text(text: str, *, cache: Path | None = None) -> Text:
         sha256 = {path.name: sha256_of(path)}
         source = {"route": "file", "origin": str(path.resolve()), "sha256": sha256}
         return _cut(path.name, path, source)
-    source = store.whole(text, cache)
+    folder, source = store.complete(text, cache)
     (file,) = describe(text).files
-    return _cut(text, store.folder_of(text, cache) / file.name, source)
+    return _cut(text, folder / file.name, source)
 
 
 def _cut(name: str, path: Path, source: dict[str, Any]) -> Text:

@@ -12,8 +12,7 @@ from typing import Any, final
 import numpy as np
 import torch
 
-from acprop import checks
-from acprop.tasks.envs.contract import BOOLS, FLOATS, INTS, Moved, ends_within
+from acprop.tasks.envs.contract import BOOLS, FLOATS, INTS, Moved
 from acprop.tasks.task import derive_seed
 
 PLAN = """
@@ -72,42 +71,37 @@ def start(chance: FLOATS) -> INTS:
 class Rooms:
     """n walkers. What chance brings is a function of the seed and the move's number."""
 
-    n_actions, n_values, shape = N_ACTIONS, N_CELLS, ()
+    n_actions: int = N_ACTIONS
+    n_values: int | None = N_CELLS
+    shape: tuple[int, ...] = ()
 
-    def __init__(self, n: int, seed: int, limit: int | None = None) -> None:
-        self.n, self.seed = checks.integer("n", n), seed
-        own = EPISODE_LIMIT if limit is None else limit
-        self.limit = ends_within("four-rooms", own)
+    def __init__(self, _: str, n: int, seed: int, limit: int | None = None) -> None:
+        self.n, self.seed, self.limit = n, seed, limit or EPISODE_LIMIT
         self.n_moves = 0
         self.age: INTS = np.zeros(n, int)  # moves made in the running episode
-        self.cell = start(self._chance()[0])
+        self.seen = start(self._chance()[0])  # the cell that each walker is in
 
     def _chance(self) -> FLOATS:
         draw = np.random.default_rng(derive_seed(self.seed, "rooms", self.n_moves))
         return draw.random((2, self.n))
 
-    def observe(self) -> INTS:
-        """The cell that each walker is in."""
-        return self.cell
-
     def step(self, actions: INTS) -> Moved:
         """One move of each; who has ended begins anew."""
         self.n_moves += 1
         fresh, slip = self._chance()
-        cell = moved(self.cell, actions, slip)
+        cell = moved(self.seen, actions, slip)
         self.age = self.age + 1
         at_goal = cell == GOAL
         has_ended = at_goal | (self.age >= self.limit)
-        self.cell = np.where(has_ended, start(fresh), cell)
+        self.seen = np.where(has_ended, start(fresh), cell)
         self.age = np.where(has_ended, 0, self.age)
         return Moved(cell, at_goal.astype(np.float32), at_goal, has_ended)
 
     def state_dict(self) -> dict[str, Any]:
         """Where the walkers are, and how many moves have been made."""
-        cell, age = torch.as_tensor(self.cell), torch.as_tensor(self.age)
+        cell, age = torch.as_tensor(self.seen), torch.as_tensor(self.age)
         return {"cell": cell.clone(), "age": age.clone(), "n_moves": self.n_moves}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
-        self.cell, self.age = state["cell"].numpy().copy(), state["age"].numpy().copy()
+        self.seen, self.age = state["cell"].numpy().copy(), state["age"].numpy().copy()
         self.n_moves = state["n_moves"]

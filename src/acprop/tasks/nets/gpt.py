@@ -12,46 +12,22 @@ norms 1 and 0. Every number comes from torch's global generator.
 """
 
 import math
-from dataclasses import dataclass, fields
 from typing import final
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, scaled_dot_product_attention
 
-from acprop import checks
-from acprop.checks import UserError
-
 STD = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """layers, width and heads of the blocks; context: the most it can look back."""
-
-    layers: int
-    width: int
-    heads: int
-    context: int
-    n_symbols: int = 256
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            checks.integer(field.name, getattr(self, field.name))
-        if self.width % self.heads:
-            raise UserError(
-                f"width must be a multiple of heads = {self.heads}, got {self.width}"
-            )
 
 
 @final
 class Block(nn.Module):
     """Attention and a perceptron, each added to what came in."""
 
-    def __init__(self, sizes: Sizes) -> None:
+    def __init__(self, width: int, heads: int) -> None:
         super().__init__()
-        width = sizes.width
-        self.heads = sizes.heads
+        self.heads = heads
         self.attention_norm = nn.LayerNorm(width)
         self.queries_keys_values = nn.Linear(width, 3 * width)
         self.from_attention = nn.Linear(width, width)
@@ -76,20 +52,21 @@ class Block(nn.Module):
 
 @final
 class GPT(nn.Module):
-    """Predicts the next symbol at every place, from those up to it."""
+    """Predicts the next symbol at every place, from those up to it.
 
-    def __init__(self, sizes: Sizes) -> None:
+    width: a multiple of heads. context: the most it can look back.
+    """
+
+    def __init__(
+        self, *, layers: int, width: int, heads: int, context: int, n_symbols: int = 256
+    ) -> None:
         super().__init__()
-        self.sizes = sizes
-        self.symbols = nn.Embedding(sizes.n_symbols, sizes.width)
-        self.positions = nn.Embedding(sizes.context, sizes.width)
-        self.blocks = nn.Sequential(*(Block(sizes) for _ in range(sizes.layers)))
-        self.norm = nn.LayerNorm(sizes.width)
-        self.head = nn.Linear(sizes.width, sizes.n_symbols, bias=False)
-        self._initialise()
-
-    def _initialise(self) -> None:
-        into_sum = STD / math.sqrt(2 * self.sizes.layers)
+        self.symbols = nn.Embedding(n_symbols, width)
+        self.positions = nn.Embedding(context, width)
+        self.blocks = nn.Sequential(*(Block(width, heads) for _ in range(layers)))
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, n_symbols, bias=False)
+        into_sum = STD / math.sqrt(2 * layers)
         for name, module in self.named_modules():  # pyright: ignore
             if isinstance(module, nn.Linear | nn.Embedding):
                 is_last = name.endswith(("from_attention", "narrow"))  # pyright: ignore
@@ -100,12 +77,6 @@ class GPT(nn.Module):
 
     def forward(self, symbols: Tensor) -> Tensor:
         """Logits [batch, time, n_symbols] of whole numbers [batch, time]."""
-        time = symbols.shape[1]
-        if time > self.sizes.context:
-            raise UserError(
-                f"symbols must be at most context = {self.sizes.context} long, "
-                f"got {time}"
-            )
-        places = torch.arange(time, device=symbols.device)
+        places = torch.arange(symbols.shape[1], device=symbols.device)
         x = self.symbols(symbols) + self.positions(places)
         return self.head(self.norm(self.blocks(x)))

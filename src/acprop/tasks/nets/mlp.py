@@ -26,5 +26,4 @@ class MLP(nn.Module):
         initialise(self, classifier=self.classifier)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits, one row per image."""
         return self.classifier(self.hidden(images.flatten(1)).relu_())

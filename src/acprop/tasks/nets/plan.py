@@ -8,19 +8,13 @@ The factors shrink or widen a published network; at 1 they give it exactly:
 so both are steps, not lines: two factors close together may give the same network.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, cast
-
-from acprop import checks
-from acprop.checks import UserError
+from typing import Literal, NamedTuple
 
 Stem = Literal["cifar", "imagenet"]
 Image = tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """One network to build; `image` is (channels, height, width)."""
 
     n_classes: int
@@ -28,14 +22,6 @@ class Plan:
     stem: Stem
     width: float
     depth: float
-    dropout: float
-
-    def __post_init__(self) -> None:
-        checks.integer("n_classes", self.n_classes, least=2)
-        _check_image(self.image)
-        checks.positive("width", self.width)
-        checks.positive("depth", self.depth)
-        checks.decay("dropout", self.dropout)
 
     def channels(self, published: int) -> int:
         """Scale a published number of channels by `width`."""
@@ -49,12 +35,3 @@ class Plan:
 def channels(published: int, width: float) -> int:
     """Scale a published number of channels."""
     return max(8, 8 * round(width * published / 8))
-
-
-def _check_image(image: object) -> None:
-    # A list too: that is how a study's file gives it.
-    sides = cast(Sequence[object], image) if isinstance(image, tuple | list) else ()
-    if len(sides) != 3:
-        raise UserError(f"image must be (channels, height, width), got {image!r}")
-    for name, side in zip(("channels", "height", "width"), sides, strict=True):
-        checks.integer(f"image's {name}", side)

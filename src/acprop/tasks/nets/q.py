@@ -35,7 +35,6 @@ class QNet(nn.Module):
         self.layers = nn.Sequential(*parts, nn.Linear(sizes[-1], n_actions))
 
     def forward(self, seen: Tensor) -> Tensor:
-        """One row of values per observation."""
         if self.n_values is not None:
             return self.layers(one_hot(seen, self.n_values).float())
         return self.layers(seen.float().flatten(1))

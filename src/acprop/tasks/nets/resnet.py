@@ -32,22 +32,25 @@ class ResNet(nn.Module):
     def __init__(self, plan: Plan, *, blocks: tuple[int, int, int, int]) -> None:
         super().__init__()
         channels = plan.channels(CHANNELS[0])
-        self.stem = _stem(plan, channels)
-        layers: list[nn.Module] = []
-        for stage, (published, n_blocks) in enumerate(
-            zip(CHANNELS, blocks, strict=True)
-        ):
-            out = plan.channels(published)
+        kernel, stride = (3, 1) if plan.stem == "cifar" else (7, 2)
+        self.stem = nn.Sequential(
+            _conv(plan.image[0], channels, kernel, stride),
+            nn.BatchNorm2d(channels),
+            nn.ReLU(inplace=True),
+        )
+        if plan.stem == "imagenet":
+            self.stem.append(nn.MaxPool2d(3, 2, padding=1))
+        self.features = nn.Sequential()
+        for stage, n_blocks in enumerate(blocks):
+            out = plan.channels(CHANNELS[stage])
             for block in range(plan.blocks(n_blocks)):
                 stride = 2 if stage > 0 and block == 0 else 1
-                layers.append(_Block(channels, out, stride))
+                self.features.append(_Block(channels, out, stride))
                 channels = out
-        self.features = nn.Sequential(*layers)
         self.classifier = nn.Linear(channels, plan.n_classes)
         initialise(self, classifier=self.classifier)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits, one row per image."""
         features = self.features(self.stem(images))
         return self.classifier(features.mean((2, 3)))
 
@@ -57,31 +60,20 @@ class _Block(nn.Module):
     def __init__(self, channels: int, out: int, stride: int) -> None:
         super().__init__()
         self.residual = nn.Sequential(
-            nn.Conv2d(channels, out, 3, stride, padding=1, bias=False),
+            _conv(channels, out, 3, stride),
             nn.BatchNorm2d(out),
             nn.ReLU(inplace=True),
-            nn.Conv2d(out, out, 3, padding=1, bias=False),
+            _conv(out, out, 3),
             nn.BatchNorm2d(out),
         )
         self.shortcut = nn.Sequential()
         if stride != 1 or channels != out:
-            self.shortcut.append(nn.Conv2d(channels, out, 1, stride, bias=False))
+            self.shortcut.append(_conv(channels, out, 1, stride))
             self.shortcut.append(nn.BatchNorm2d(out))
 
     def forward(self, x: Tensor) -> Tensor:
         return (self.residual(x) + self.shortcut(x)).relu_()
 
 
-def _stem(plan: Plan, out: int) -> nn.Sequential:
-    if plan.stem == "cifar":
-        return nn.Sequential(
-            nn.Conv2d(plan.image[0], out, 3, padding=1, bias=False),
-            nn.BatchNorm2d(out),
-            nn.ReLU(inplace=True),
-        )
-    return nn.Sequential(
-        nn.Conv2d(plan.image[0], out, 7, 2, padding=3, bias=False),
-        nn.BatchNorm2d(out),
-        nn.ReLU(inplace=True),
-        nn.MaxPool2d(3, 2, padding=1),
-    )
+def _conv(channels: int, out: int, kernel: int, stride: int = 1) -> nn.Conv2d:
+    return nn.Conv2d(channels, out, kernel, stride, padding=kernel // 2, bias=False)

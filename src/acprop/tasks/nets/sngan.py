@@ -14,18 +14,23 @@ product of its features with a vector of the image's class (Miyato & Koyama 2018
 
 Every weight of the discriminator is divided by its largest singular value. SAGAN (Zhang
 et al. 2019) does so in the generator too, and has one attention in each network, where
-the map is 16×16. Weights are Xavier's, in SNGAN with a gain of √2 for the 3×3 kernels
-of a block; biases are 0. BatchNorm's ε is that of each paper's own code.
+the map is 16×16: every pixel looks at all others,
+
+    q, k, v = W_q·x, W_k·x, W_v·x            1×1 kernels to n/8, n/8 and n/2 channels
+    y_i = x_i + γ·W_o·Σ_j softmax_j(q_i·k_j)·v_j          γ begins at 0
+
+with keys and values pooled to a quarter of the pixels, as in the authors' code. Weights
+are Xavier's, in SNGAN with a gain of √2 for the 3×3 kernels of a block; biases are 0.
+BatchNorm's ε is that of each paper's own code.
 """
 
 from typing import Any, final
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import avg_pool2d, interpolate
+from torch.nn.functional import avg_pool2d, interpolate, max_pool2d
 from torch.nn.utils.parametrizations import spectral_norm
 
-from acprop.tasks.nets.attention import SelfAttention
 from acprop.tasks.nets.plan import channels
 
 EPS = 2e-5  # Chainer's, in which SNGAN was written
@@ -56,7 +61,6 @@ class ResGenerator(nn.Module):
         _initialise(self, gain=1.0 if attentive else SQRT2, spectral=attentive)
 
     def forward(self, z: Tensor, labels: Tensor) -> Tensor:
-        """Images [n, 3, 32, 32]."""
         x = self.first(z).view(-1, self.n_channels, 4, 4)
         for i, block in enumerate(self.blocks):
             x = block(x, labels)
@@ -84,7 +88,6 @@ class ResDiscriminator(nn.Module):
         _initialise(self, gain=1.0 if attentive else SQRT2, spectral=True)
 
     def forward(self, images: Tensor, labels: Tensor) -> Tensor:
-        """Scores [n]."""
         x = images
         for i, block in enumerate(self.blocks):
             x = block(x)
@@ -92,6 +95,29 @@ class ResDiscriminator(nn.Module):
                 x = self.attention(x)
         h = x.relu().sum((2, 3))
         return self.score(h).squeeze(1) + (self.classes(labels) * h).sum(1)
+
+
+@final
+class SelfAttention(nn.Module):
+    """Every pixel looks at all others; begins as nothing."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        inner, half = max(1, n // 8), max(1, n // 2)
+        self.queries = nn.Conv2d(n, inner, 1, bias=False)
+        self.keys = nn.Conv2d(n, inner, 1, bias=False)
+        self.values = nn.Conv2d(n, half, 1, bias=False)
+        self.out = nn.Conv2d(half, n, 1, bias=False)
+        self.gamma = nn.Parameter(torch.zeros(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        queries = self.queries(x).flatten(2)
+        keys = max_pool2d(self.keys(x), 2).flatten(2)
+        values = max_pool2d(self.values(x), 2).flatten(2)
+        weights = torch.softmax(queries.transpose(1, 2) @ keys, dim=2)
+        seen = values @ weights.transpose(1, 2)
+        height, width = x.shape[2:]
+        return x + self.gamma * self.out(seen.view(len(x), -1, height, width))
 
 
 @final

@@ -18,8 +18,8 @@ what has been read and written, so that a step costs one symbol.
 """
 
 import math
-from dataclasses import dataclass, field
-from typing import NamedTuple, final
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
 
 import torch
 from torch import Tensor, nn
@@ -32,28 +32,25 @@ PAD = 0
 Source = tuple[Tensor, Tensor]  # what is read, and what was written before each place
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class TransformerSizes:
     """layers: of the encoder, and of the decoder. hidden: between W₁ and W₂."""
 
-    n_symbols: int
-    layers: int
-    width: int
-    hidden: int
-    heads: int
-    dropout: float = 0.0
+    n_symbols: int = 10_000
+    layers: int = 6
+    width: int = 512
+    hidden: int = 1024
+    heads: int = 4
+    dropout: float = 0.3
     norm_first: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("n_symbols", "layers", "width", "hidden", "heads"):
-            checks.integer(name, getattr(self, name))
         if self.width % (2 * self.heads):
             raise UserError(
                 f"width must be a multiple of 2 × heads = {2 * self.heads}, got "
                 f"{self.width}"
             )
         checks.decay("dropout", self.dropout)
-        checks.flag("norm_first", self.norm_first)
 
 
 class KeysValues(NamedTuple):
@@ -73,7 +70,7 @@ class Cache:
 
     of_source: list[KeysValues]
     mask: Tensor
-    of_written: list[KeysValues | None] = field(default_factory=list[KeysValues | None])
+    of_written: list[KeysValues | None]
     n_written: int = 0
 
     def choose(self, rows: Tensor) -> None:
@@ -95,22 +92,17 @@ def _rows(kept: KeysValues, rows: Tensor) -> KeysValues:
 class Attention(nn.Module):
     """Several heads; what is looked at is given as keys and values."""
 
-    def __init__(self, sizes: TransformerSizes) -> None:
+    def __init__(self, width: int, heads: int) -> None:
         super().__init__()
-        self.heads = sizes.heads
-        self.queries = nn.Linear(sizes.width, sizes.width)
-        self.keys = nn.Linear(sizes.width, sizes.width)
-        self.values = nn.Linear(sizes.width, sizes.width)
-        self.out = nn.Linear(sizes.width, sizes.width)
+        self.heads = heads
+        self.queries = nn.Linear(width, width)
+        self.keys = nn.Linear(width, width)
+        self.values = nn.Linear(width, width)
+        self.out = nn.Linear(width, width)
 
-    def forward(
-        self, x: Tensor, seen: KeysValues, mask: Tensor | None, *, causal: bool = False
-    ) -> Tensor:
-        """[rows, time, width] to the same."""
-        q = self._split(self.queries(x))
-        found = scaled_dot_product_attention(
-            q, seen.keys, seen.values, attn_mask=mask, is_causal=causal
-        )
+    def forward(self, x: Tensor, seen: KeysValues, **how: Any) -> Tensor:
+        """[rows, time, width] to the same. how: mask or order, as torch takes it."""
+        found = scaled_dot_product_attention(self._split(self.queries(x)), *seen, **how)
         return self.out(found.transpose(1, 2).flatten(2))
 
     def look(self, x: Tensor) -> KeysValues:
@@ -118,8 +110,7 @@ class Attention(nn.Module):
         return KeysValues(self._split(self.keys(x)), self._split(self.values(x)))
 
     def _split(self, x: Tensor) -> Tensor:
-        rows, time, width = x.shape
-        return x.view(rows, time, self.heads, width // self.heads).transpose(1, 2)
+        return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
 
 
 class _Layer(nn.Module):
@@ -129,7 +120,7 @@ class _Layer(nn.Module):
         super().__init__()
         self.sizes = sizes
         self.norms = nn.ModuleList(nn.LayerNorm(sizes.width) for _ in range(n_parts))
-        self.attention = Attention(sizes)
+        self.attention = Attention(sizes.width, sizes.heads)
         self.widen = nn.Linear(sizes.width, sizes.hidden)
         self.narrow = nn.Linear(sizes.hidden, sizes.width)
 
@@ -156,7 +147,8 @@ class EncoderLayer(_Layer):
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """mask: where there is a symbol."""
         own = self.before(0, x)
-        x = self.after(0, x, self.attention(own, self.attention.look(own), mask))
+        seen = self.attention.look(own)
+        x = self.after(0, x, self.attention(own, seen, attn_mask=mask))
         return self.perceptron(1, x)
 
 
@@ -166,7 +158,7 @@ class DecoderLayer(_Layer):
 
     def __init__(self, sizes: TransformerSizes) -> None:
         super().__init__(sizes, 3)
-        self.attention_to_source = Attention(sizes)
+        self.attention_to_source = Attention(sizes.width, sizes.heads)
 
     def forward(
         self, x: Tensor, of_source: KeysValues, mask: Tensor, written: KeysValues | None
@@ -179,11 +171,11 @@ class DecoderLayer(_Layer):
         now = self.attention.look(own)
         if written is not None:
             now = KeysValues(
-                *(torch.cat(pair, 2) for pair in zip(written, now, strict=True))
+                *(torch.cat(two, 2) for two in zip(written, now, strict=True))
             )
-        x = self.after(0, x, self.attention(own, now, None, causal=written is None))
-        query = self.before(1, x)
-        x = self.after(1, x, self.attention_to_source(query, of_source, mask))
+        x = self.after(0, x, self.attention(own, now, is_causal=written is None))
+        own = self.before(1, x)
+        x = self.after(1, x, self.attention_to_source(own, of_source, attn_mask=mask))
         return self.perceptron(2, x), now
 
 
@@ -202,16 +194,15 @@ class Transformer(nn.Module):
         self.encoder_norm, self.decoder_norm = last(sizes.width), last(sizes.width)
         self._initialise()
 
+    @torch.no_grad()
     def _initialise(self) -> None:
-        for param in self.parameters():
+        for name, param in self.named_parameters():
             if param.ndim > 1:
                 nn.init.xavier_uniform_(param)
-        for module in self.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.zeros_(module.bias)
+            elif name.endswith("bias"):
+                nn.init.zeros_(param)
         nn.init.normal_(self.symbols.weight, std=self.sizes.width**-0.5)
-        with torch.no_grad():
-            self.symbols.weight[PAD].zero_()
+        self.symbols.weight[PAD].zero_()
 
     def forward(self, pair: Source) -> Tensor:
         """Logits [rows, time, n_symbols]: what follows each symbol of the second."""
@@ -233,11 +224,6 @@ class Transformer(nn.Module):
 
         symbols: all of them with a fresh cache, one at a time with a used one.
         """
-        if cache.n_written and symbols.shape[1] != 1:
-            raise UserError(
-                "symbols must come one at a time once some are written, got "
-                f"{symbols.shape[1]}"
-            )
         x = self._embedded(symbols, cache.n_written)
         for i, layer in enumerate(self._decoder()):
             x, cache.of_written[i] = layer(

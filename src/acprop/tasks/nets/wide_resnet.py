@@ -1,6 +1,6 @@
 """WRN-28-10: few, wide, pre-activated blocks, Zagoruyko & Komodakis (2016), Table 1.
 
-    y = x' + F(x)     F = BN-relu-conv3×3-BN-relu-dropout-conv3×3
+    y = x' + F(x)     F = BN-relu-conv3×3-BN-relu-conv3×3
 
 Three groups of 16k, 32k, 64k channels, k = 10, each but the first halving the map, with
 N blocks each: 6N + 4 = 28 layers. x' is x, or a 1×1 convolution of relu(BN(x)) where
@@ -8,8 +8,6 @@ the shape changes. The stem keeps its 16 channels at every k, so the factors nam
 paper's other networks:
 
     WRN-d-k     width = k/10     depth = (d - 4)/24
-
-The paper's dropout is 0.3 where it uses any.
 """
 
 from typing import final
@@ -31,43 +29,37 @@ class WideResNet(nn.Module):
     def __init__(self, plan: Plan) -> None:
         super().__init__()
         channels = STEM
-        layers: list[nn.Module] = [
-            nn.Conv2d(plan.image[0], STEM, 3, padding=1, bias=False)
-        ]
+        stem = nn.Conv2d(plan.image[0], STEM, 3, padding=1, bias=False)
+        self.features = nn.Sequential(stem)
         for group, published in enumerate(CHANNELS):
             out = plan.channels(published)
             for block in range(plan.blocks(BLOCKS)):
                 stride = 2 if group > 0 and block == 0 else 1
-                layers.append(_Block(channels, out, stride, plan.dropout))
+                self.features.append(_Block(channels, out, stride))
                 channels = out
-        layers.append(nn.BatchNorm2d(channels))
-        layers.append(nn.ReLU(inplace=True))
-        self.features = nn.Sequential(*layers)
+        self.features.extend([nn.BatchNorm2d(channels), nn.ReLU(inplace=True)])
         self.classifier = nn.Linear(channels, plan.n_classes)
         initialise(self, classifier=self.classifier)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits, one row per image."""
         return self.classifier(self.features(images).mean((2, 3)))
 
 
 @final
 class _Block(nn.Module):
-    def __init__(self, channels: int, out: int, stride: int, dropout: float) -> None:
+    def __init__(self, channels: int, out: int, stride: int) -> None:
         super().__init__()
         self.activate = nn.Sequential(nn.BatchNorm2d(channels), nn.ReLU(inplace=True))
         self.residual = nn.Sequential(
             nn.Conv2d(channels, out, 3, stride, padding=1, bias=False),
             nn.BatchNorm2d(out),
             nn.ReLU(inplace=True),
-            nn.Dropout(dropout),
+            nn.Identity(),  # the paper's dropout, not used here; checkpoints count it
             nn.Conv2d(out, out, 3, padding=1, bias=False),
         )
-        self.projection = (
-            nn.Conv2d(channels, out, 1, stride, bias=False)
-            if stride != 1 or channels != out
-            else None
-        )
+        self.projection = None
+        if stride != 1 or channels != out:
+            self.projection = nn.Conv2d(channels, out, 1, stride, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
         activated = self.activate(x)

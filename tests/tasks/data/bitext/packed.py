@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from acprop.tasks.data.dataset import Bitext, Dataset, File
+from acprop.tasks.data.sets import Dataset, File
 
 HEADER = "Content-Type: text/plain; charset={}\n"
 
@@ -68,7 +68,8 @@ def harvested(*names):
         title="words",
         form="pairs",
         files=tuple(File(f"{part}.tsv") for part in ("train", "val", "test")),
-        bitext=Bitext(("de", "en"), packages=names),
+        languages=("de", "en"),
+        packages=names,
     )
 
 

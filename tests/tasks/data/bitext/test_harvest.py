@@ -4,11 +4,10 @@ import pytest
 
 from acprop.tasks.data import DataError
 from acprop.tasks.data.bitext.harvest import harvest
-from acprop.tasks.data.dataset import Bitext
 
 from .packed import DE, catalog, deb, german, mo
 
-DE_EN, EN_VI = Bitext(("de", "en")), Bitext(("en", "vi"))
+DE_EN, EN_VI = ("de", "en"), ("en", "vi")
 
 
 def pairs(files):

@@ -130,8 +130,7 @@ def served(folder, monkeypatch):
     thread.start()
     data = describe("iwslt14-de-en")
     address = f"http://127.0.0.1:{server.server_port}/"
-    official = (replace(data.official[0], address=address),)
-    monkeypatch.setitem(sets.SETS, data.name, replace(data, official=official))
+    monkeypatch.setitem(sets.SETS, data.name, replace(data, addresses=(address,)))
     yield folder
     server.shutdown()
     thread.join()
@@ -194,9 +193,8 @@ def small_ted(monkeypatch):
     """The two sets, for archives that are smaller than the one they know."""
     for name in ("ted-ja-en", "ted-ro-en"):
         data = describe(name)
-        ((official,), (archive,)) = data.official, data.official[0].archives
-        official = replace(official, archives=(replace(archive, sha256=None),))
-        monkeypatch.setitem(sets.SETS, name, replace(data, official=(official,)))
+        archives = (replace(data.archives[0], sha256=None),)
+        monkeypatch.setitem(sets.SETS, name, replace(data, archives=archives))
 
 
 def test_another_table_than_the_published_one_is_refused(folder, cache):
@@ -267,7 +265,7 @@ def test_an_archive_without_a_file_names_it(folder, cache):
 def test_a_corrupted_archive_is_refused_and_nothing_is_left(folder, cache):
     content = tgz(iwslt14())
     (folder / "de-en.tgz").write_bytes(content[: len(content) // 2])
-    assert "a broken archive" in refusal("iwslt14-de-en", folder)
+    assert "ended before the end-of-stream" in refusal("iwslt14-de-en", folder)
     assert not (cache / "iwslt14-de-en").exists()
     assert hidden(cache) == []
 

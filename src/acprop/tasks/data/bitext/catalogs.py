@@ -9,7 +9,7 @@ import re
 import struct
 from collections.abc import Iterator
 
-from acprop.tasks.data.dataset import DataError
+from acprop.tasks.data.sets import DataError
 
 Pair = tuple[str, str]
 

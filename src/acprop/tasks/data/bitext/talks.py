@@ -10,13 +10,13 @@ import csv
 import html
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from acprop.tasks.data.archives import Named
 from acprop.tasks.data.bitext.catalogs import Pair
-from acprop.tasks.data.bitext.parts import Part, written
-from acprop.tasks.data.convert import Named
-from acprop.tasks.data.dataset import Bitext, DataError, Talks
+from acprop.tasks.data.bitext.parts import written
+from acprop.tasks.data.sets import DataError, Dataset
 
 # Lines about the talk. Title and description are translated too: their text is kept, as
 # fairseq does.
@@ -31,47 +31,40 @@ LONGEST, RATIO = 175, 1.5  # fairseq's limits for training pairs, in tokens
 TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
-def prepare(contents: Iterable[Named], bitext: Bitext) -> Iterator[Named]:
+def prepare(held: dict[str, bytes], data: Dataset) -> Iterator[Named]:
     """The cache's files from those of the archive."""
-    held = dict(contents)
-    missing = [name for name in bitext.members if name not in held]
+    missing = [name for name in data.members if name not in held]
     if missing:
         raise DataError(f"{', '.join(missing)} must be there, got nothing")
-    talks = bitext.talks
-    assert talks is not None
-    parts: dict[Part, list[Pair]] = {
-        "train": [p for p in _pairs(talks.train, held, bitext) if _is_fit(p, talks)],
-        "val": [p for name in talks.val for p in _pairs(name, held, bitext)],
-        "test": [p for name in talks.test for p in _pairs(name, held, bitext)],
-    }
-    if not talks.val:
-        train = parts["train"]
-        parts["val"] = train[EVERY - 1 :: EVERY]
-        parts["train"] = [p for i, p in enumerate(train, 1) if i % EVERY]
-    for part, pairs in parts.items():
+    train, val, test = (
+        [p for name in names for p in _pairs(name, held, data)]
+        for names in (data.train, data.val, data.test)
+    )
+    if data.lower:
+        train = [pair for pair in train if _is_fit(pair)]
+    if not data.val:
+        val = train[EVERY - 1 :: EVERY]
+        train = [pair for i, pair in enumerate(train, 1) if i % EVERY]
+    for part, pairs in {"train": train, "val": val, "test": test}.items():
         if not pairs:
             raise DataError(f"{part} must hold pairs of sentences, got none")
-        yield f"{part}.tsv", written(_lower(pairs) if talks.lower else pairs)
+        if data.lower:
+            pairs = [(source.lower(), target.lower()) for source, target in pairs]
+        yield f"{part}.tsv", written(pairs)
 
 
-def _lower(pairs: list[Pair]) -> Iterator[Pair]:
-    return ((source.lower(), target.lower()) for source, target in pairs)
-
-
-def _is_fit(pair: Pair, talks: Talks) -> bool:
-    """fairseq drops long training pairs and those of unlike length; others do not."""
-    if not talks.lower:
-        return True
+def _is_fit(pair: Pair) -> bool:
+    """fairseq drops long training pairs and those of unlike length."""
     a, b = (len(TOKEN.findall(side)) for side in pair)
     return max(a, b) <= LONGEST and max(a, b) <= RATIO * min(a, b)
 
 
-def _pairs(name: str, held: dict[str, bytes], bitext: Bitext) -> Iterator[Pair]:
+def _pairs(name: str, held: dict[str, bytes], data: Dataset) -> Iterator[Pair]:
     """Pairs of one file or one pair of files; those with an empty side are left out."""
     if name.endswith(".tsv"):
-        sides = _columns(name, held[name], bitext.languages)
+        sides = _columns(name, held[name], data.languages)
     else:
-        names = [name.format(language) for language in bitext.languages]
+        names = [name.format(language) for language in data.languages]
         lines = [_sentences(each, held[each]) for each in names]
         if len(lines[0]) != len(lines[1]):
             raise DataError(
