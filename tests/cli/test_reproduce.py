@@ -174,13 +174,13 @@ def test_without_data_it_says_how_to_give_it_does_the_rest_and_fails(
     tmp_path, shelf, monkeypatch
 ):
     shelf("able")
-    shelf("unable", dataset="cifar100")
+    shelf("unable", dataset="imagenet")
     monkeypatch.setenv("PATH", os.path.dirname(sys.executable))
     result = acprop(tmp_path / "out", "--only", "vision/able,vision/unable")
     assert result.exit_code == 1
     plain = " ".join(result.output.split())
     assert "vision/able: 4 runs: 4 done" in plain
-    assert "not run: 4 runs on cifar100" in plain
+    assert "not run: 4 runs on imagenet" in plain
     assert "--from" in plain
     assert (tmp_path / "out" / "index.html").exists()
 

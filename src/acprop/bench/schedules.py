@@ -15,6 +15,7 @@ W = 4000 for translation; there t is one more than fairseq's, whose first step i
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from acprop import checks
@@ -54,18 +55,11 @@ def _step(
     checks.between("by", by)
     if isinstance(at, str) or not isinstance(at, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise checks.UserTypeError(f"at must be a list of epochs, got {at!r}")
-    if not at:
+    ends = [0, *(checks.number("at", epoch) for epoch in at), epochs]
+    if not at or any(later <= before for before, later in pairwise(ends)):
         raise checks.UserError(
-            "at must name at least one epoch, got none; else use constant"
+            f"at must be epochs that ascend between 0 and {epochs}, got {list(at)}"
         )
-    for epoch in at:
-        checks.number("at", epoch)
-        if not 0 < epoch < epochs:
-            raise checks.UserError(
-                f"at must be between 0 and epochs = {epochs}, got {epoch}"
-            )
-    if list(at) != sorted(set(at)):
-        raise checks.UserError(f"at must ascend, got {list(at)}")
     # The first step that begins at or after that epoch; rounded first, because
     # 2.2 epochs of 10 steps are 22.000000000000004 steps.
     drops = [math.ceil(round(epoch * steps_per_epoch, 6)) for epoch in at]
