@@ -56,10 +56,14 @@ def _key_path(place: tuple[str | int, ...]) -> str:
 
 
 def _mistake(item: Any, kind: type[Strict]) -> str:
-    words = item["msg"]
+    place, words = item["loc"], item["msg"]
+    if item["type"] == "literal_error":
+        words += checks.meant(item["input"], item["ctx"]["expected"].split("'"))
+    if place[-1:] == ("[key]",):  # the name of a key, where a table may have some only
+        place = place[:-1]
     if item["type"] == "extra_forbidden":
         schema = kind.model_json_schema()
         tables = [schema, *schema.get("$defs", {}).values()]
         keys = {key for table in tables for key in table.get("properties", {})}
         words = f"no such key{checks.meant(item['loc'][-1], keys)}"
-    return f"{_key_path(item['loc'])}: {words}"
+    return f"{_key_path(place)}: {words}"
