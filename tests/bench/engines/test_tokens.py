@@ -67,6 +67,7 @@ def our_cluster(tmp_path, patience, **environment):
 linux = pytest.mark.skipif(not Path("/proc/net").is_dir(), reason="no /proc here")
 
 
+@pytest.mark.slow
 @linux
 def test_our_own_cluster_listens_here_only_and_requires_a_token(tmp_path, patience):
     said = our_cluster(tmp_path, patience)
@@ -76,6 +77,7 @@ def test_our_own_cluster_listens_here_only_and_requires_a_token(tmp_path, patien
     assert (tmp_path / ".ray" / "auth_token").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 @linux
 def test_a_cluster_without_a_token_is_refused_unless_the_user_allows_it(
     tmp_path, patience
