@@ -7,6 +7,7 @@ the files beside this one. Every check takes its cases from here.
 
 from copy import deepcopy
 from dataclasses import replace
+from math import inf
 from typing import NamedTuple
 
 import pytest
@@ -146,6 +147,7 @@ def _torch_refuses():
 
 def _steps_refused():
     sparse = torch.ones(2, 3).to_sparse()
+    nan = torch.tensor([1.0, float("nan"), inf])
     yield ErrorOptimizerInput(
         OptimizerInput([torch.ones(2), _with_gradient(sparse)], {}, "sparse gradient"),
         error_on=OptimizerErrorEnum.STEP_ERROR,
@@ -153,6 +155,19 @@ def _steps_refused():
         error_regex=r"^the gradient of parameter 1 of group 0 must be dense, "
         r"got torch.sparse_coo; pass sparse=False .* torch.optim.SparseAdam$",
     )
+    for names, name in ([("w", "v"), "'v'"], [None, "parameter 1 of group 0"]):
+        params = [_with_gradient(torch.ones(2)), _with_gradient(nan)]
+        yield ErrorOptimizerInput(
+            OptimizerInput(
+                list(zip(names, params, strict=True)) if names else params,
+                {"error_if_nonfinite": True},
+                f"non-finite gradient of {name}",
+            ),
+            error_on=OptimizerErrorEnum.STEP_ERROR,
+            error_type=RuntimeError,
+            error_regex=rf"^the gradient of {name} must be finite, got 2 of 3 elements "
+            r"NaN or infinite; nothing was changed, so the step can be skipped$",
+        )
 
 
 def _info(cls):

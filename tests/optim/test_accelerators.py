@@ -85,6 +85,12 @@ def test_half_precision_does_not_wait_either(options):
     assert (seen.waits, seen.copies) == ([], [])
 
 
+def test_a_step_that_checks_gradients_does_wait():
+    """So that it is seen: this option has to know before it moves anything."""
+    with pytest.raises(RuntimeError, match="meta"):
+        step(error_if_nonfinite=True)
+
+
 def test_a_tensor_lr_is_read_on_the_device():
     lr = torch.empty((), device="meta")
     param = torch.nn.Parameter(torch.empty(4, device="meta"))

@@ -89,3 +89,17 @@ def test_a_compiled_step_looks_at_options_that_were_changed_by_hand():
     opt.param_groups[0]["small_state"] = True
     with pytest.raises(Exception, match="small_state must be False with delay=3"):
         step()
+
+
+def test_a_bad_gradient_stops_a_compiled_step_before_anything_moves():
+    model, opt, _ = make(1e-2, error_if_nonfinite=True)
+    start = [p.detach().clone() for p in model.parameters()]
+    step = torch.compile(opt.step, backend="aot_eager")
+    model(torch.ones(8, 5)).sum().backward()
+    step()
+    moved = [p.detach().clone() for p in model.parameters()]
+    assert not any(map(torch.equal, start, moved))
+    (float("inf") * model(torch.ones(8, 5))).sum().backward()
+    with pytest.raises(RuntimeError, match=r"must be finite, got .* nothing was chang"):
+        step()
+    assert all(map(torch.equal, moved, model.parameters()))

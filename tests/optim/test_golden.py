@@ -42,6 +42,7 @@ PLAIN = {
     "capturable": False,
     "differentiable": False,
     "kahan": True,
+    "error_if_nonfinite": False,
 }
 
 # None is the native kernel, and the loop for what that leaves out.

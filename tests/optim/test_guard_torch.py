@@ -6,6 +6,7 @@ can fail. (Longer than our files should be: the guard is one promise, and all of
 here.)
 """
 
+import copy
 from collections.abc import Callable
 
 import pytest
@@ -407,6 +408,30 @@ def warm(**options) -> tuple[list[Tensor], acprop.ACProp]:
 
 def assert_same(a: object, b: object) -> None:
     torch.testing.assert_close(a, b, rtol=0, atol=0)
+
+
+@both_kernels
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_error_if_nonfinite_raises_before_anything_changes(bad, foreach):
+    params, opt = warm(foreach=foreach, error_if_nonfinite=True)
+    before = copy.deepcopy((params, opt.state_dict()["state"]))
+    params[1].grad[1:3] = bad
+    message = (
+        r"^the gradient of parameter 0 of group 1 must be finite, got 2 of 4 elements "
+        r"NaN or infinite; nothing was changed, so the step can be skipped$"
+    )
+    with pytest.raises(RuntimeError, match=message):
+        opt.step()
+    assert_same((params, opt.state_dict()["state"]), before)
+
+
+def test_error_if_nonfinite_makes_no_state_and_calls_a_parameter_by_its_name():
+    model = nn.Linear(2, 1)
+    opt = acprop.ACProp(model.named_parameters(), error_if_nonfinite=True)
+    model(torch.full((1, 2), float("nan"))).sum().backward()
+    with pytest.raises(RuntimeError, match=r"^the gradient of 'weight' must be finite"):
+        opt.step()
+    assert not opt.state
 
 
 @pytest.mark.parametrize("average", [None, "before", "after"])

@@ -35,6 +35,7 @@ FLAGS = [
     "differentiable",
     "kahan",
     "small_state",
+    "error_if_nonfinite",
 ]
 
 # option, value, error, message

@@ -32,6 +32,7 @@ OVERRIDES = {
     "foreach": True,
     "capturable": True,
     "kahan": False,
+    "error_if_nonfinite": True,
 }
 EACH_OVERRIDE = [
     pytest.param(cls, name, id=f"{cls.__name__}-{name}")

@@ -120,6 +120,34 @@ def test_removed_it_steps_after_the_backward_pass_again():
     assert_equal(net, twin)
 
 
+def test_a_bad_gradient_is_named_and_changes_nothing():
+    net = model()
+    opt = acprop.ACProp(net.named_parameters(), error_if_nonfinite=True)
+    acprop.release_gradients(opt)
+    before = copy.deepcopy(net)
+    with pytest.raises(RuntimeError, match=r"^the gradient of '4\.\w+' must be finite"):
+        (net(torch.ones(1, 16)) * float("inf")).sum().backward()
+    assert_equal(net, before)
+
+
+def test_a_bad_gradient_behind_others_is_told_as_it_is():
+    """Of six parameters five had moved where the message was: nothing was changed."""
+    net = nn.Sequential(*(nn.Linear(2, 2) for _ in range(3)))
+    opt = acprop.ACProp(net.named_parameters(), error_if_nonfinite=True)
+    acprop.release_gradients(opt)
+    before = copy.deepcopy(net)
+    net[0].weight.register_hook(lambda g: g / 0)
+    with pytest.raises(RuntimeError, match=r"it was not changed, but 5 parameters"):
+        net(torch.ones(1, 2)).sum().backward()
+    pairs = zip(net.parameters(), before.parameters(), strict=True)
+    assert [torch.equal(a, b) for a, b in pairs] == [True] + [False] * 5
+    assert net[0].weight.grad is None
+    opt.step()  # which ends the pass: the next one is as any other
+    net[0].weight._backward_hooks.clear()
+    backward_of_ones(net, opt)
+    assert not torch.equal(net[0].weight, before[0].weight)
+
+
 # Groups that change
 
 

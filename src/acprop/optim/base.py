@@ -187,8 +187,14 @@ class FamilyOptimizer(Optimizer):
         again = closure is None and not torch.compiler.is_compiling()
         if again and not _torch_internals.is_watched(self):
             # Nothing to do but the same once more? Small models feel the rest.
-            plans = [self._plans.get(id(group)) for group in self.param_groups]
-            if all(plan is not None and plan.is_current(self.state) for plan in plans):
+            groups = self.param_groups
+            plans = [self._plans.get(id(group)) for group in groups]
+            if all(
+                plan is not None
+                and plan.is_current(self.state)
+                and not group["error_if_nonfinite"]
+                for plan, group in zip(plans, groups, strict=True)
+            ):
                 for plan in plans:
                     plan.run()  # pyright: ignore[reportOptionalMemberAccess]
                 return None
@@ -209,20 +215,27 @@ class FamilyOptimizer(Optimizer):
             with torch.enable_grad():
                 loss = closure()
         if torch.compiler.is_compiling():
+            if any(group["error_if_nonfinite"] for group in self.param_groups):
+                # A look at values breaks the graph.
+                check: Any = torch.compiler.disable(self._check_groups)  # pyright: ignore[reportUnknownMemberType]
+                check()
             for group in self.param_groups:
                 StepPlan(group, self._items(group)).run()
             return loss
         # All groups are looked at before the first state is made, and all planned
         # before the first parameter moves: fused=True may be impossible.
-        for i, group in enumerate(self.param_groups):
-            self._check_options(group)
-            _check_dense(group, i)
+        self._check_groups()
         self._plans = {id(group): self._plan(group) for group in self.param_groups}
         for plan in self._plans.values():
             plan.run()
         return loss
 
     _hooked_step = Optimizer.profile_hook_step(_full_step)
+
+    def _check_groups(self) -> None:
+        for i, group in enumerate(self.param_groups):
+            self._check_options(group)
+            _check_gradients(group, i)
 
     def _plan(self, group: Group) -> StepPlan:
         """The plan of the last step if it is current, else a new one."""
@@ -232,29 +245,48 @@ class FamilyOptimizer(Optimizer):
         return StepPlan(group, self._items(group), self.state)
 
     @torch.no_grad()
-    def step_one(self, i: int, j: int) -> None:
+    def step_one(self, i: int, j: int, *, n_before: int) -> None:
         """Step parameter j of group i alone; what `release_gradients` calls.
 
-        Hooks of the whole step are not run.
+        Hooks of the whole step are not run. n_before: how many parameters were stepped
+        before it in the same backward pass.
         """
         group = self.param_groups[i]
         self._check_options(group)
-        _check_dense(group, i, j)
+        _check_gradients(group, i, j, n_before=n_before)
         alone = {**group, "params": [group["params"][j]]}
         StepPlan(alone, self._items(alone)).run()
 
 
-def _check_dense(group: Group, i: int, *only: int) -> None:
-    """Refuse sparse gradients in group i, by name; `only` of some parameters."""
+def _check_gradients(group: Group, i: int, *only: int, n_before: int = 0) -> None:
+    """Refuse sparse gradients in group i by name, and if it says so infinite ones.
+
+    only: the numbers of the parameters to look at; none are all.
+    """
     names = group.get("param_names")
     for j in only or range(len(group["params"])):
         grad = group["params"][j].grad
-        if grad is not None and grad.layout != torch.strided:
-            name = f"{names[j]!r}" if names else f"parameter {j} of group {i}"
+        if grad is None:
+            continue
+        name = f"{names[j]!r}" if names else f"parameter {j} of group {i}"
+        if grad.layout != torch.strided:
             raise RuntimeError(
                 f"the gradient of {name} must be dense, got {grad.layout}; pass "
                 "sparse=False to its nn.Embedding, or give that parameter to "
                 "torch.optim.SparseAdam"
+            )
+        if group["error_if_nonfinite"] and not bool(grad.isfinite().all()):
+            changed = "nothing was changed, so the step can be skipped"
+            if n_before > 0:
+                changed = (
+                    f"it was not changed, but {n_before} parameters whose gradients "
+                    "came first were; go back to a checkpoint, or go on after "
+                    "opt.step()"
+                )
+            raise RuntimeError(
+                f"the gradient of {name} must be finite, got "
+                f"{int((~grad.isfinite()).sum())} of {grad.numel()} elements NaN "
+                f"or infinite; {changed}"
             )
 
 

@@ -135,6 +135,7 @@ class Keywords(TypedDict, total=False):
     kahan: Annotated[bool, Option(True, _flag)]
     stochastic_rounding: Annotated[int | None, Option(None, _seed)]
     small_state: Annotated[bool, Option(False, _flag)]
+    error_if_nonfinite: Annotated[bool, Option(False, _flag)]
 
 
 class Options(Keywords, total=False):

@@ -49,7 +49,7 @@ class ReleasedGradients:
         if place is None:
             return  # its group was deleted
         try:
-            self._optimizer.step_one(*place)
+            self._optimizer.step_one(*place, n_before=len(self._stepped))
         finally:
             param.grad = None
         self._stepped.add(id(param))
