@@ -60,6 +60,7 @@ sys.exit([outcome.status for outcome in outcomes] != ["done"] * 3)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("mnist")
 def test_the_debug_executor_makes_the_records_of_a_pool(tmp_path):
     """One thread each, whatever cpus a job has and whatever the environment says."""
