@@ -12,6 +12,7 @@ import argparse
 import json
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -175,8 +176,13 @@ def verdicts() -> str:
                 word = comparison.words if comparison.words in WORDS else WORDS[-1]
                 found.setdefault(word, []).append(f"on {DEFAULT[name][1]}")
         parts = [f"{word} {_listed(found[word])}" for word in WORDS if word in found]
-        lines += [f"- **{row}**: {'; '.join(parts)}.\n"] if parts else []
+        lines += [_item(f"**{row}**: {'; '.join(parts)}.")] if parts else []
     return "".join(lines)
+
+
+def _item(text: str) -> str:
+    """An item of a list, in lines that the tests of the documents allow."""
+    return textwrap.fill(text, 120, initial_indent="- ", subsequent_indent="  ") + "\n"
 
 
 def _listed(names: list[str]) -> str:

@@ -18,6 +18,11 @@ from acprop.records import APART, read
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
+FOLDERS = ("docs", "examples", "perf", "results", "studies", "tests", ".github")
+MARKDOWN = sorted(
+    {*DOCUMENTS, *(p for f in FOLDERS for p in ROOT.glob(f"{f}/**/*.md"))}
+)
+
 
 def code_blocks(document):
     return re.findall(r"```python\n(.*?)```", document.read_text("utf-8"), re.DOTALL)
@@ -40,6 +45,21 @@ def test_every_link_to_a_file_leads_somewhere(document):
     links = re.findall(r"\]\(([^)#:]+)\)", document.read_text("utf-8"))
     missing = [link for link in links if not (document.parent / link).exists()]
     assert not missing
+
+
+def prose(document):
+    """Its lines with their numbers, but for tables, code and displayed formulas."""
+    fence = False
+    for number, line in enumerate(document.read_text("utf-8").splitlines(), 1):
+        begins = line.lstrip()
+        fence ^= begins.startswith("```")
+        if not fence and not begins.startswith(("|", "```", "$$")):
+            yield number, line
+
+
+@pytest.mark.parametrize("document", MARKDOWN, ids=lambda d: str(d.relative_to(ROOT)))
+def test_no_line_of_prose_is_wider_than_120_characters(document):
+    assert [(n, line) for n, line in prose(document) if len(line) > 120] == []
 
 
 def test_the_tables_and_verdicts_of_the_pages_are_the_records():
