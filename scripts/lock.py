@@ -56,9 +56,10 @@ def resolved(old: Entries, options: list[str], wanted: str = "") -> Entries:
     with tempfile.TemporaryDirectory() as folder:
         lock = Path(folder, "lock.txt")
         lock.write_text(written(old), "utf-8")
-        command = "pip compile --quiet --universal --generate-hashes --python-version"
-        words = [Path(sys.executable).with_name("uv"), *command.split(), "3.11"]
-        words += ["--no-annotate", "--no-header", "--output-file", lock, *options]
+        command = "pip compile --quiet --universal --fork-strategy fewest"
+        words = [Path(sys.executable).with_name("uv"), *command.split()]
+        words += ["--generate-hashes", "--python-version", "3.11", "--no-annotate"]
+        words += ["--no-header", "--output-file", lock, *options]
         subprocess.run(words, cwd=ROOT, check=True, text=True, input=wanted)
         new = parse(lock.read_text("utf-8"))
     return {entry: hashes | old.get(entry, set()) for entry, hashes in new.items()}
