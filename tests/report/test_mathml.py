@@ -7,7 +7,7 @@ import pytest
 
 from acprop.records import read
 from acprop.report.claim_groups import group_claims
-from acprop.report.mathml import block
+from acprop.report.mathml import block, inline
 
 ROOT = Path(__file__).parents[2]
 MATHS = (ROOT / "docs/maths.md").read_text("utf-8")
@@ -16,6 +16,15 @@ DERIVED = {
     name: " ".join(latex.split()).rstrip(" .,")
     for name, latex in re.findall(
         r"<!-- formula: (\S+) -->\n\$\$(.*?)\$\$", MATHS, re.DOTALL
+    )
+}
+# Among words: code may hold a $ too.
+AMONG_WORDS = {
+    latex: page.name
+    for page in sorted((ROOT / "docs").glob("*.md"))
+    for latex in re.findall(
+        r"(?<!\$)\$([^$\n]+)\$(?!\$)",
+        re.sub(r"```.*?```|`[^`\n]+`", "", page.read_text("utf-8"), flags=re.S),
     )
 }
 SHOWN = {
@@ -45,6 +54,12 @@ def test_every_formula_of_the_derivations_is_set_without_raw_latex(name):
     found = block(DERIVED[name])
     assert ElementTree.fromstring(found).tag == "math"
     assert not set("\\$&_") & set(text_of(found))
+
+
+def test_every_formula_among_words_is_set_without_raw_latex():
+    assert len(AMONG_WORDS) > 100
+    for latex in AMONG_WORDS:
+        assert not set("\\$&_") & set(text_of(inline(latex)))
 
 
 @pytest.mark.parametrize("name", SHOWN)
@@ -86,6 +101,8 @@ def test_a_formula_that_we_cannot_set_is_shown_as_it_is():
         (r"\text{a <b>}", "<mtext>a\N{NO-BREAK SPACE}&lt;b&gt;</mtext>"),
         (r"a<b", "<mi>a</mi><mo>&lt;</mo><mi>b</mi>"),
         (r"\sqrt\epsilon", "<msqrt><mi>ε</mi></msqrt>"),
+        ("R'", "<mi>R</mi><mo>′</mo>"),
+        (r"\left(x", '<mo stretchy="true">(</mo><mi>x</mi>'),
     ],
 )
 def test_a_formula_becomes_mathml(latex, mathml):

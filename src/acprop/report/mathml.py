@@ -1,6 +1,6 @@
 r"""LaTeX formulas as MathML, which every browser sets without a script.
 
-The part of LaTeX that docs/maths.md uses, and no more: an unknown command is refused,
+The part of LaTeX that the pages of docs/ use, and no more: an unknown command is refused,
 so that no formula is ever shown half translated.
 """
 
@@ -25,13 +25,13 @@ _LETTERS = {
 _OPERATORS = {
     "bmod": "mod", "cdot": "·", "equiv": "≡", "forall": "∀", "ge": "≥", "gg": "≫",
     "iff": "⇔", "in": "∈", "le": "≤", "ll": "≪", "mid": "∣", "ne": "≠", "pm": "±",
-    "times": "×", "to": "→", "approx": "≈",
+    "propto": "∝", "times": "×", "to": "→", "approx": "≈",
 }  # fmt: skip
 _FENCES = {
     "langle": "⟨", "rangle": "⟩", "lceil": "⌈", "rceil": "⌉", "lvert": "|",
     "rvert": "|", "{": "{", "}": "}", "|": "‖",
 }  # fmt: skip
-_SPACES = {",": 0.17, ";": 0.28, " ": 0.33, "quad": 1, "qquad": 2}
+_SPACES = {"!": -0.17, ",": 0.17, ";": 0.28, " ": 0.33, "quad": 1, "qquad": 2}
 _SYMBOLS = {
     **{name: f"<mi>{sign}</mi>" for name, sign in _LETTERS.items()},
     **{name: f"<mo>{sign}</mo>" for name, sign in _OPERATORS.items()},
@@ -39,11 +39,11 @@ _SYMBOLS = {
     **{name: f'<mspace width="{w}em"></mspace>' for name, w in _SPACES.items()},
     **{
         name: f"<mi>{name}</mi><mo>\N{FUNCTION APPLICATION}</mo>"
-        for name in ("log", "ln", "exp")
+        for name in ("cos", "exp", "ln", "log", "tanh")
     },
 }
 _BIG = {"big": 1.2, "bigl": 1.2, "bigr": 1.2, "Big": 1.8, "Bigl": 1.8, "Bigr": 1.8}
-_ACCENTS = {"hat": "^", "bar": "‾"}
+_ACCENTS = {"hat": "^", "bar": "‾", "tilde": "~"}
 _LARGE = {
     "sum": "<mo>∑</mo>",
     "int": "<mo>∫</mo>",
@@ -55,7 +55,8 @@ _ALPHABETS = {
     "mathcal": (0x1D49C, {"B": "ℬ", "E": "ℰ", "F": "ℱ", "L": "ℒ", "M": "ℳ", "R": "ℛ"}),
 }
 _BRACKETS = frozenset("()[]|/")
-_SIGNS = frozenset("+-=<>,.:;!*")
+_SIGNS = frozenset("+-=<>,.:;!*'")
+_PRINTED = {"-": "−", "'": "′"}
 _SCRIPTS = {"_": "msub", "^": "msup", "_^": "msubsup"}
 _LIMITS = {"_": "munder", "^": "mover", "_^": "munderover"}
 Atom = tuple[str, bool]  # MathML; are sub- and superscript set below and above it?
@@ -63,8 +64,17 @@ Atom = tuple[str, bool]  # MathML; are sub- and superscript set below and above 
 
 def block(latex: str) -> str:
     """A formula on lines of its own."""
+    return f'<math display="block">{_row(latex)}</math>'
+
+
+def inline(latex: str) -> str:
+    """A formula among words."""
+    return f"<math>{_row(latex)}</math>"
+
+
+def _row(latex: str) -> str:
     content, _ = _Parser(latex).until("")
-    return f'<math display="block"><mrow>{content}</mrow></math>'
+    return f"<mrow>{content}</mrow>"
 
 
 class _Parser:
@@ -126,7 +136,7 @@ class _Parser:
         if token in _BRACKETS:
             return f'<mo stretchy="false">{token}</mo>', False
         if token in _SIGNS:
-            return f"<mo>{escape(token.replace('-', '−'))}</mo>", False
+            return f"<mo>{escape(_PRINTED.get(token, token))}</mo>", False
         raise self._error(repr(token) if token else "its end")
 
     def _command(self, command: str) -> Atom:
@@ -146,7 +156,9 @@ class _Parser:
                 return f"<mfrac>{over}{under}</mfrac>", False
             case ["sqrt"]:
                 return f"<msqrt>{self._argument()}</msqrt>", False
-            case ["hat" | "bar"]:
+            case ["left" | "right"]:
+                return f'<mo stretchy="true">{self._bracket()}</mo>', False
+            case ["hat" | "bar" | "tilde"]:
                 mark = f'<mo stretchy="false">{_ACCENTS[name]}</mo>'
                 accent = f'<mover accent="true">{self._argument()}{mark}</mover>'
                 return accent, False
