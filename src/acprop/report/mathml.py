@@ -1,7 +1,7 @@
 r"""LaTeX formulas as MathML, which every browser sets without a script.
 
-The part of LaTeX that the pages of docs/ use, and no more: an unknown command is refused,
-so that no formula is ever shown half translated.
+The part of LaTeX that the pages of docs/ use, and no more: an unknown command is
+refused, so that no formula is ever shown half translated.
 """
 
 import re
