@@ -17,9 +17,11 @@ if TYPE_CHECKING:
         AdaShift,
         Box,
         RMSprop,
+        Together,
         create,
         param_groups,
         release_gradients,
+        split_matrices,
         to_adamw,
     )
     from acprop.rule import AUTHORS, GUARDED, OPTAX, PAPER, Convention, Rule
@@ -39,9 +41,11 @@ __all__ = [
     "Convention",
     "RMSprop",
     "Rule",
+    "Together",
     "create",
     "param_groups",
     "release_gradients",
+    "split_matrices",
     "to_adamw",
 ]
 _OF_RULE = {"AUTHORS", "GUARDED", "OPTAX", "PAPER", "Convention", "Rule"}

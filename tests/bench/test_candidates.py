@@ -66,6 +66,7 @@ EXCEPT = {
     "sgd-nesterov": {"momentum"},  # Nesterov's needs one
     "padam": {"partial"},  # its paper's is 1/8
     "adahessian": {"lr", "eps"},  # its authors'; 1e-16 divides by curvatures of 0
+    "ademamix": {"betas"},  # three of them there
     "apollo": {"init_lr"},  # None is lr/1000, the same number
 }
 CLASSES = {
@@ -74,7 +75,9 @@ CLASSES = {
     "rmsprop-centered": "RMSprop", "adadelta": "Adadelta", "adagrad": "Adagrad",
     "padam": "PAdam", "avagrad": "AvaGrad", "adabound": "AdaBound", "yogi": "Yogi",
     "adamp": "AdamP", "swats": "SWATS", "adopt": "ADOPT", "apollo": "ApolloDQN",
-    "adahessian": "AdaHessian",
+    "adahessian": "AdaHessian", "nadamw": "NAdam", "laprop": "LaProp",
+    "ademamix": "AdEMAMix", "lion": "Lion", "soap": "SOAP",
+    "schedulefree-adamw": "ScheduleFreeAdamW", "muon-adamw": "AdamW",
 }  # fmt: skip
 
 

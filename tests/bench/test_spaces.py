@@ -13,15 +13,32 @@ from acprop.bench.spaces import COORDINATES, read_spaces, sobol, space_names
 from acprop.bench.studies import StudyFolder
 
 STUDIES = Path(__file__).parents[2] / "studies"
-WIDE = read_spaces(STUDIES, "wide-1")
+FIRST_FILE = read_spaces(STUDIES, "wide-1")
+WIDE = read_spaces(STUDIES, "wide-2")
 ID = [f"{s.optimizer} {s.variant or ''}" for s in WIDE.spaces]
 
 
 def test_the_file_is_a_version_that_never_changes():
     """A number that changes is a new file; records name this digest."""
-    assert space_names(STUDIES) == ["wide-1"]
-    assert WIDE.version == 1
-    assert WIDE.digest.startswith("6df8bac444e4")
+    assert space_names(STUDIES) == ["wide-1", "wide-2"]
+    assert (FIRST_FILE.version, WIDE.version) == (1, 2)
+    assert FIRST_FILE.digest.startswith("6df8bac444e4")
+    assert WIDE.digest.startswith("54051993d58c")
+
+
+def test_a_file_that_extends_another_has_its_spaces_too():
+    n = len(FIRST_FILE.spaces)
+    assert WIDE.spaces[:n] == FIRST_FILE.spaces
+    assert [space.optimizer for space in WIDE.spaces[n:]] == ["lion"]
+
+
+def test_a_file_may_extend_only_one_that_stands_alone(tmp_path):
+    (tmp_path / "spaces").mkdir()
+    for name, other in (("one", "two"), ("two", "one")):
+        text = BAD_SPACE.replace("note", f'extends = "{other}"\nnote')
+        (tmp_path / "spaces" / f"{name}.toml").write_text(text, "utf-8")
+    with pytest.raises(ValueError, match=r"^extends must be a file that stands alone"):
+        read_spaces(tmp_path, "one")
 
 
 def test_no_space_is_taken_for_a_study():
@@ -158,7 +175,7 @@ def test_a_variant_has_the_space_of_its_own():
     assert WIDE.of("acprop", {}).eps_place == "outside"
     assert WIDE.of("acprop", {"convention": "authors"}).eps_place == "stored"
     with pytest.raises(
-        ValueError, match=r"^optimizer must have a space in wide-1.toml"
+        ValueError, match=r"^optimizer must have a space in wide-2.toml"
     ):
         WIDE.of("acprop", {"convention": "torch"})
 
@@ -172,7 +189,7 @@ def test_a_point_in_the_corner_is_the_end_of_every_range():
 
 def test_an_unknown_space_is_refused():
     with pytest.raises(
-        ValueError, match=r"^space must be one of wide-1, got 'wide-9'; "
+        ValueError, match=r"^space must be one of wide-1, wide-2, got 'wide-9'; "
     ):
         read_spaces(STUDIES, "wide-9")
 

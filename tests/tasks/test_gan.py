@@ -169,6 +169,21 @@ def test_evaluating_changes_nothing(task):
     assert state(often) == state(never)
 
 
+def test_samples_are_drawn_with_the_weights_that_a_schedule_free_method_means(task):
+    session = begin(task("dcgan"), "schedulefree-adamw", lr=0.1)
+    steps(session, 3)
+    net, optimizer = session.generator.net, session.generator.optimizer
+    before, found = state(session), session.samples(4)
+    assert state(session) == before
+    with torch.no_grad():
+        for param, kept in optimizer.state.items():  # y = (1 - β1)·z + β1·x
+            param.copy_((param - 0.1 * kept["z"]) / 0.9)
+    optimizer.param_groups[0]["train_mode"] = False
+    net.eval()
+    by_hand = session.samples(4)
+    assert (found.int() - by_hand.int()).abs().max() <= 1
+
+
 def test_the_average_trails_behind_the_weights(task):
     """a ← 0.75·a + 0.25·w, from the first weights after a step on."""
     session, expected = begin(task(average=0.75), "sgd", lr=0.1), None

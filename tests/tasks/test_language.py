@@ -152,8 +152,9 @@ def test_what_is_judged_has_no_part_in_training(task):
     assert weights(sessions[0]) == weights(sessions[1])
 
 
-def test_evaluating_changes_nothing(task):
-    often, never = begin(task()), begin(task())
+@pytest.mark.parametrize("name", ["acprop", "schedulefree-adamw"])
+def test_evaluating_changes_nothing(task, name):
+    often, never = begin(task(), name), begin(task(), name)
     for _ in range(3):
         steps(often, 1)
         first = often.evaluate()
@@ -211,7 +212,9 @@ def test_a_text_that_repeats_itself_is_learnt(tmp_path):
 
 
 @pytest.mark.parametrize("options", [{}, {"clip_norm": 0.5}], ids=str)
-@pytest.mark.parametrize("name", ["acprop", "adamw", "sgd"])
+@pytest.mark.parametrize(
+    "name", ["acprop", "adamw", "sgd", "muon-acprop", "schedulefree-adamw", "soap"]
+)
 def test_a_session_resumed_in_the_middle_of_an_epoch_has_the_same_bits(
     task, name, options
 ):

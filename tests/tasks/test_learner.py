@@ -78,3 +78,19 @@ def test_a_vision_task_can_clip_as_well():
         lengths.append((after - before).norm().item())
     assert lengths[0] > 0.1
     assert lengths[1] == pytest.approx(0.01, rel=1e-3)
+
+
+def test_a_schedule_free_method_is_evaluated_at_its_average():
+    """x, where it trains at y = (1 - β1)·z + β1·x; then back, to the bit."""
+    made = learner("schedulefree-adamw", lr=0.1)
+    for _ in range(3):
+        made.descend(X, Y, measure)
+    trained = [p.detach().clone() for p in made.net.parameters()]
+    z = [made.optimizer.state[p]["z"] for p in made.net.parameters()]
+    with made.trained.evaluated():
+        for x, y, fast in zip(made.net.parameters(), trained, z, strict=True):
+            assert (x - y).abs().max() > 1e-3
+            torch.testing.assert_close(0.1 * fast + 0.9 * x, y)
+    for after, before in zip(made.net.parameters(), trained, strict=True):
+        assert torch.equal(after, before)
+    assert made.optimizer.param_groups[0]["train_mode"]

@@ -106,16 +106,23 @@ class Space(Strict):
 
 
 class SpaceFile(Strict):
-    """note: who chose these ranges, and how."""
+    """note: who chose these ranges, and how.
+
+    extends: another file, whose spaces are these ones too; that one stands alone.
+    """
 
     version: int
     note: str
+    extends: str = ""
     spaces: list[Space]
 
 
 @dataclass(frozen=True, slots=True)
 class Spaces:
-    """A file of spaces; digest: of its text, so that records can say which it was."""
+    """A file of spaces.
+
+    digest: of its text and of what it extends, so that records can say which it was.
+    """
 
     name: str
     version: int
@@ -148,10 +155,25 @@ def space_names(studies: Path) -> list[str]:
 def read_spaces(studies: Path, name: str) -> Spaces:
     """Read and check one file. studies: the folder of studies."""
     checks.one_of("space", name, space_names(studies))
+    file, text = _read(studies, name)
+    spaces = file.spaces
+    if file.extends:
+        checks.one_of("extends", file.extends, space_names(studies))
+        base, text_of_base = _read(studies, file.extends)
+        if base.extends:
+            raise checks.UserError(
+                f"extends must be a file that stands alone, got {file.extends}, which "
+                f"extends {base.extends}"
+            )
+        spaces, text = base.spaces + spaces, text_of_base + text
+    digest = hashlib.sha256(text).hexdigest()
+    return Spaces(name, file.version, digest, tuple(spaces))
+
+
+def _read(studies: Path, name: str) -> tuple[SpaceFile, bytes]:
     path = studies / FOLDER / f"{name}.toml"
     file = load(path, SpaceFile, f"{FOLDER}/{name}.toml", _check)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return Spaces(name, file.version, digest, tuple(file.spaces))
+    return file, path.read_bytes()
 
 
 def _check(file: SpaceFile) -> None:

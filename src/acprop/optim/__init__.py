@@ -6,6 +6,7 @@ from acprop.optim.create import create
 from acprop.optim.groups import param_groups
 from acprop.optim.optimizers import ACProp, AdaBelief, Adam, AdaShift, RMSprop
 from acprop.optim.release import release_gradients
+from acprop.optim.together import Together, split_matrices
 
 __all__ = [
     "ACProp",
@@ -14,8 +15,10 @@ __all__ = [
     "Adam",
     "Box",
     "RMSprop",
+    "Together",
     "create",
     "param_groups",
     "release_gradients",
+    "split_matrices",
     "to_adamw",
 ]

@@ -60,6 +60,14 @@ OPTIMIZERS = {
     "lookahead": ("Lookahead", "#228833"),
     "apollo": ("Apollo", "#AA3377"),
     "adahessian": ("AdaHessian", "#004488"),
+    "nadamw": ("NAdamW", "#5577AA"),
+    "laprop": ("LaProp", "#225555"),
+    "ademamix": ("AdEMAMix", "#666633"),
+    "lion": ("Lion", "#663333"),
+    "soap": ("SOAP", "#225522"),
+    "schedulefree-adamw": ("AdamW, schedule-free", "#222255"),
+    "muon-adamw": ("Muon and AdamW", "#7733AA"),
+    "muon-acprop": ("Muon and ACProp (default)", "#BB4400"),
 }
 # A contrast of 4.5 with the darkest grey that our pages have.
 DARK_LUMINANCE = 0.22

@@ -199,12 +199,14 @@ class GanSession:
         draw = random_stream(self.seed, "samples")
         made: list[Tensor] = []
         net.eval()
-        for begin in range(0, n, SAMPLING_BATCH):
-            # Always a whole batch: the first samples do not depend on n.
-            z = torch.randn(SAMPLING_BATCH, self.settings.latent, generator=draw)
-            labels = torch.arange(begin, begin + SAMPLING_BATCH) % self.images.n_classes
-            x = net(z.to(self.device), labels.to(self.device)).cpu()
-            made.append(((x + 1) * 127.5).round().clamp(0, 255).byte())
+        with self.generator.evaluated():
+            for begin in range(0, n, SAMPLING_BATCH):
+                # Always a whole batch: the first samples do not depend on n.
+                z = torch.randn(SAMPLING_BATCH, self.settings.latent, generator=draw)
+                end = begin + SAMPLING_BATCH
+                labels = torch.arange(begin, end) % self.images.n_classes
+                x = net(z.to(self.device), labels.to(self.device)).cpu()
+                made.append(((x + 1) * 127.5).round().clamp(0, 255).byte())
         net.train()
         return torch.cat(made)[:n]
 

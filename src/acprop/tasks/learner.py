@@ -11,8 +11,9 @@ so the number of ranks does not change what a step does.
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar, final
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, Generic, Protocol, TypeVar, final, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -31,6 +32,14 @@ Measure = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 S = TypeVar("S", bound=StepSettings)
 
 
+@runtime_checkable
+class TrainsElsewhere(Protocol):
+    """An optimizer whose gradients are not of the weights that it is evaluated by."""
+
+    def train(self) -> None: ...
+    def eval(self) -> None: ...
+
+
 @final
 class Trained:
     """A network with its optimizer."""
@@ -42,6 +51,25 @@ class Trained:
     def scale_lr(self, factor: float) -> None:
         for group, lr in zip(self.optimizer.param_groups, self.initial_lr, strict=True):
             group["lr"] = lr * factor
+
+    @contextmanager
+    def evaluated(self) -> Generator[None]:
+        """Inside, the network has the weights to evaluate; after it, those of before.
+
+        Schedule-free methods have two sets of weights. The way there and back would
+        round, so that the number of evaluations changed a run: what was is kept.
+        """
+        if not isinstance(self.optimizer, TrainsElsewhere):
+            yield
+            return
+        kept = [(p, p.detach().clone()) for p in self.net.parameters()]
+        self.optimizer.eval()
+        try:
+            yield
+        finally:
+            self.optimizer.train()
+            for param, weights in kept:
+                param.data.copy_(weights)
 
     def state_dict(self) -> dict[str, Any]:
         """Weights and what the optimizer knows."""
@@ -140,7 +168,8 @@ class NetworkSession(ABC, Generic[S]):
     def evaluate(self) -> Metrics:
         """What the epoch came to; the next begins."""
         sums, self.sums = self.sums, torch.zeros_like(self.sums)
-        out = self.metrics(sums)
+        with self.trained.evaluated():
+            out = self.metrics(sums)
         if self.settings.second_moment:
             out["second_moment"] = second_moment(self.optimizer)
         return out

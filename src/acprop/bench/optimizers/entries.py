@@ -38,6 +38,7 @@ class Entry:
     fixed: further arguments. arguments: what its class takes for the settings, where
         that is more than names.
     hooks: around its step. needs_graph: must the backward pass keep its graph?
+    with_muon: is it for what torch's Muon does not suit, and Muon for the matrices?
     published: what its library takes if given nothing, where `settings` differ.
     variant_of: the optimizer whose search space it shares.
     """
@@ -53,6 +54,7 @@ class Entry:
     arguments: Callable[[Plain], Plain] = dict
     hooks: tuple[Callable[[Optimizer], None], ...] = ()
     needs_graph: bool = False
+    with_muon: bool = False
     published: Mapping[str, Any] = field(default_factory=dict[str, Any])
     variant_of: str = ""
 
@@ -75,6 +77,11 @@ def _apollo(given: Plain) -> Plain:
     return {"beta": given.pop("beta1"), "weight_decay_type": kind, **given}
 
 
+def _ademamix(given: Plain) -> Plain:
+    betas = (*given.pop("betas"), given.pop("beta3"))
+    return {"betas": betas, "alpha": given.pop("slow_weight"), **given}
+
+
 _ADAM = {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
 _RMSPROP = {"lr": 1e-2, "alpha": 0.99, "eps": 1e-8, "momentum": 0.0}
 _FAMILY = {**_ADAM, "eps": None, "convention": "guarded", "amsgrad": False}
@@ -87,6 +94,13 @@ _ACPROP = {
     "clip": "convention",
     "small_state": False,
 }
+# Of torch.optim.Muon, where it is there.
+MUON = {"momentum": 0.95, "muon_ratio": 1.0}
+_BESIDE_MUON = (
+    "for embeddings, the last layer, biases and norms, beside torch.optim.Muon for all "
+    "other weights, those of convolutions as matrices, whose updates are scaled to "
+    "AdamW's size; Muon's learning rate is lr · muon_ratio"
+)
 _CAUTIOUS = "leaves out elements that would move against their gradient's sign"
 
 _TABLE = (
@@ -240,10 +254,72 @@ _TABLE = (
         hooks=(partial(hooks.be_cautious, scaled=True),),
         variant_of="acprop",
     ),
+    Entry(
+        "nadamw", TORCH, "NAdam", OTHER, {**_ADAM, "lr": 2e-3, "momentum_decay": 4e-3},
+        note="NAdam with decoupled weight decay",
+        decay="decoupled",
+        fixed={"decoupled_weight_decay": True},
+        variant_of="nadam",
+    ),
+    Entry(
+        "laprop", PEERS, "LaProp", OTHER, {**_ADAM, "lr": 4e-4, "eps": 1e-15},
+        note="synchronous, uncentered, averages after dividing; √(v + 1e-15) whatever "
+        "eps; decay shrinks the weight that the step left; the library takes coupled "
+        "decay but adds it to the gradient after its last use, so we refuse it",
+        decay="decoupled",
+        variant_of="adamw",
+    ),
+    Entry(
+        "ademamix", PEERS, "AdEMAMix", OTHER,
+        {**_ADAM, "beta3": 0.9999, "slow_weight": 5.0, "t_alpha_beta3": None},
+        note="synchronous, uncentered; slow_weight is its paper's α, t_alpha_beta3 the "
+        "steps over which that and β3 grow",
+        arguments=_ademamix,
+        variant_of="radam",
+    ),
+    Entry(
+        "lion", PEERS, "Lion", OTHER, {"lr": 1e-4, "beta1": 0.9, "beta2": 0.99},
+        note="the sign of an average; lr about a tenth and decay about ten times "
+        "AdamW's",
+    ),
+    Entry(
+        "soap", PEERS, "SOAP", OTHER,
+        {"lr": 3e-3, "beta1": 0.95, "beta2": 0.95, "eps": 1e-8,
+         "precondition_frequency": 10, "max_precondition_dim": 10000},
+        note="Adam in the eigenbasis of Shampoo's preconditioner; its first step does "
+        "not move; decay shrinks the weight that the step left",
+        decay="decoupled",
+        published={"weight_decay": 1e-2},
+        variant_of="adamw",
+    ),
+    Entry(
+        "schedulefree-adamw", PEERS, "ScheduleFreeAdamW", OTHER,
+        {**_ADAM, "lr": 2.5e-3, "warmup_steps": 0},
+        note="evaluated at the average of its steps, trained at a point before that, "
+        "where BatchNorm takes its means too; wants a constant schedule; beta1 must be "
+        "above 0",
+        decay="decoupled",
+        variant_of="adamw",
+    ),
+    Entry(
+        "muon-adamw", TORCH, "AdamW", OTHER, {**_ADAM, **MUON},
+        note=f"AdamW {_BESIDE_MUON}",
+        decay="decoupled",
+        published={"weight_decay": 1e-2},
+        with_muon=True,
+        variant_of="adamw",
+    ),
+    Entry(
+        "muon-acprop", OURS, "ACProp", OTHER, {**_ACPROP, **MUON},
+        note=f"ACProp {_BESIDE_MUON}",
+        decay="decoupled",
+        with_muon=True,
+        variant_of="acprop",
+    ),
 )  # fmt: skip
 ENTRIES = {entry.name: entry for entry in _TABLE}
 # What Lookahead may wrap.
-INNER = {name: entry for name, entry in ENTRIES.items() if entry.library != PEERS}
+INNER = {n: e for n, e in ENTRIES.items() if e.library != PEERS and not e.with_muon}
 
 # The paper names them; no library that is kept up has them (searched: torch.optim,
 # pytorch_optimizer 4.1.0, timm 1.0.30, heavyball 3.2.1, torch_optimizer 0.3.0).

@@ -6,14 +6,15 @@ from importlib import import_module
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from acprop import ranks
-from acprop.bench.optimizers.entries import ENTRIES, OURS, PEERS, Entry
-from acprop.bench.optimizers.hooks import keep_gradients
+from acprop.bench.optimizers.entries import ENTRIES, MUON, OURS, PEERS, Entry
+from acprop.bench.optimizers.hooks import keep_gradients, show_matrices
 from acprop.bench.optimizers.settings import check_eps, resolved
 from acprop.checks import UserError
+from acprop.optim import Together, split_matrices
 from acprop.plain import Plain
 
 
@@ -40,12 +41,13 @@ class Factory:
                 f"{self.name} must run in one process, got {ranks.world()} ranks; "
                 "DDP's gradients have no graph to differentiate"
             )
+        matrices: list[Tensor] = []
         if isinstance(params, nn.Module):
-            params = [p for p in params.parameters() if p.requires_grad]
+            matrices, params = _split(params, self.entry)
         made = _make(self.entry, params, self.settings)
         if self.entry.library != OURS:  # ours computes half precision in float32
             _check_eps_of(made)
-        return made
+        return Together(_muon(matrices, self.settings), made) if matrices else made
 
 
 def build(name: str, settings: Mapping[str, Any] | None = None) -> Factory:
@@ -67,10 +69,34 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Factory:
     return factory
 
 
+def _split(net: nn.Module, entry: Entry) -> tuple[list[Tensor], list[Tensor]]:
+    """The network's weights that are Muon's, if it is there, and all others."""
+    if not entry.with_muon:
+        return [], [p for p in net.parameters() if p.requires_grad]
+    matrices, rest = split_matrices(net, convolutions=True)
+    return [p for _, p in matrices], [p for _, p in rest]
+
+
+def _muon(weights: list[Tensor], settings: Mapping[str, Any]) -> Optimizer:
+    """Updates of AdamW's size, so that one learning rate and one decay serve both."""
+    made = torch.optim.Muon(
+        [nn.Parameter(torch.zeros(1, 1))],
+        lr=settings["lr"] * settings["muon_ratio"],
+        weight_decay=settings["weight_decay"],
+        momentum=settings["momentum"],
+        adjust_lr_fn="match_rms_adamw",
+    )
+    # Only its constructor refuses convolutions: at a step they are shown as matrices.
+    made.param_groups[0]["params"] = weights
+    show_matrices(made)
+    return made
+
+
 def _make(
     entry: Entry, params: Iterable[Any], settings: Mapping[str, Any]
 ) -> Optimizer:
-    given = dict(settings)
+    of_muon = MUON if entry.with_muon else {}
+    given = {name: v for name, v in settings.items() if name not in of_muon}
     kind = getattr(_library(entry.library), entry.kind)
     if "inner" in given:
         inner, k, alpha = (given.pop(name) for name in ("inner", "k", "slow_step"))

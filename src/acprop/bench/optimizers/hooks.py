@@ -40,9 +40,10 @@ def _with_gradients(group: dict[str, Any]) -> list[tuple[Tensor, Tensor]]:
 def keep_gradients(optimizer: Optimizer) -> Generator[None]:
     """Let the optimizer spoil a copy of the gradients instead of the gradients.
 
-    pytorch_optimizer adds coupled weight decay into `p.grad` in place.
+    pytorch_optimizer adds coupled weight decay into `p.grad` in place, and its
+    schedule-free methods divide there.
     """
-    groups = [g for g in optimizer.param_groups if g["weight_decay"] and _is_coupled(g)]
+    groups = [g for g in optimizer.param_groups if _is_spoiled(g)]
     kept = [pair for group in groups for pair in _with_gradients(group)]
     for param, grad in kept:
         param.grad = grad.clone()  # not detached: AdaHessian differentiates it again
@@ -69,6 +70,32 @@ def keep_rows_together(optimizer: Optimizer) -> Generator[None]:
     yield
     for param, data, grad in kept:
         data.copy_(param.data)
+        param.grad = None
+        param.data, param.grad = data, grad
+
+
+def as_matrix(weight: Tensor) -> Tensor:
+    """A convolution's weight with one row for each output, in the same memory.
+
+    The order of a row's elements, which the layout decides, does not change what is
+    orthogonal.
+    """
+    if weight.ndim < 3 or weight.is_contiguous():
+        return weight.view(len(weight), -1)
+    return weight.permute(0, *range(2, weight.ndim), 1).view(len(weight), -1)
+
+
+@_around_steps
+def show_matrices(optimizer: Optimizer) -> Generator[None]:
+    """Let the optimizer see the weights of convolutions as matrices: torch's Muon."""
+    pairs = [pair for g in optimizer.param_groups for pair in _with_gradients(g)]
+    kept = [(param, param.data, grad) for param, grad in pairs if param.ndim > 2]
+    for param, data, grad in kept:
+        shown = torch.empty_like(data).copy_(grad)  # in the weight's own layout
+        param.data, param.grad = as_matrix(data), None
+        param.grad = as_matrix(shown)
+    yield
+    for param, data, grad in kept:
         param.grad = None
         param.data, param.grad = data, grad
 
@@ -139,7 +166,10 @@ def be_cautious(optimizer: Optimizer, *, scaled: bool) -> Generator[None]:
             param.copy_(x * (1 - group["lr"] * group["weight_decay"]) + move * mask)
 
 
-def _is_coupled(group: dict[str, Any]) -> bool:
+def _is_spoiled(group: dict[str, Any]) -> bool:
+    if "weight_lr_power" in group:  # schedule-free methods'
+        return True
     if "weight_decay_type" in group:  # Apollo's
-        return group["weight_decay_type"] == "l2"
-    return not group["weight_decouple"]
+        return group["weight_decay"] and group["weight_decay_type"] == "l2"
+    # SOAP does not say it: its decay is decoupled.
+    return group["weight_decay"] and not group.get("weight_decouple", True)

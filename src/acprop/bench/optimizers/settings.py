@@ -115,18 +115,37 @@ def _up_to(top: float) -> Check:
 
 # What is not here (convention, average, center, reduction, clip) our own classes check.
 _CHECKS: dict[str, Check] = {
-    **dict.fromkeys(("lr", "final_lr", "init_lr", "gamma"), checks.positive),
     **dict.fromkeys(
-        ("weight_decay", "lr_decay", "momentum_decay", "initial_accumulator", "delta"),
+        ("lr", "final_lr", "init_lr", "gamma", "muon_ratio"), checks.positive
+    ),
+    **dict.fromkeys(
+        (
+            "weight_decay",
+            "lr_decay",
+            "momentum_decay",
+            "initial_accumulator",
+            "delta",
+            "slow_weight",
+        ),
         checks.not_negative,
     ),
     **dict.fromkeys(
-        ("beta1", "beta2", "alpha", "rho", "momentum", "wd_ratio"), checks.decay
+        ("beta1", "beta2", "beta3", "alpha", "rho", "momentum", "wd_ratio"),
+        checks.decay,
     ),
     **dict.fromkeys(
         ("decoupled", "nesterov", "amsgrad", "clipped", "small_state"), checks.flag
     ),
-    **dict.fromkeys(("k", "num_samples"), checks.integer),
+    **dict.fromkeys(
+        (
+            "k",
+            "num_samples",
+            "t_alpha_beta3",
+            "precondition_frequency",
+            "max_precondition_dim",
+        ),
+        checks.integer,
+    ),
     **dict.fromkeys(("delay", "warmup_steps"), partial(checks.integer, least=0)),
     **dict.fromkeys(("slow_step", "hessian_power"), _up_to(1)),
     "partial": _up_to(0.5),
