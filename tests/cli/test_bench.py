@@ -109,7 +109,7 @@ BAD = [
     ("run vision/mnist-mlp --optimizer adam --task foo=1", "setting must be one of"),
     (
         "run language/gpt-bytes --optimizer adam --task text=/none",
-        "text must be moby-dick or a file's path, got '/none'",
+        "text must be moby-dick, three-js or a file's path, got '/none'",
     ),
     ("run vision/mnist-mlp --optimizer adam --seed -1", "seed must be 0 or more"),
     (

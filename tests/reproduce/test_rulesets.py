@@ -157,3 +157,52 @@ def test_the_kept_study_can_be_planned_again():
     assert again == record.tuning["trials"]
     space = read_spaces(root / "studies", record.tuning["space"])
     assert record.tuning["space_sha256"] == space.digest
+
+
+GRIDS = tiny.STUDY.replace(
+    "settings = { lr = 1e-3 }",
+    "settings = { eps = 1e-8 }\ngrid = { lr = [1e-3, 1e-30] }",
+).replace(
+    "settings = { lr = 0.1 }",
+    'settings = { weight_decay = 1e-4 }\ngrid = { lr = [1e-30, 0.1] }\n'
+    '[[arms]]\noptimizer = "acprop"\n'
+    "settings = { eps = 1e-8, nesterov = false }\ngrid = { lr = [1e-3, 3e-3] }",
+).replace("tuning = { trials = 2,", 'tuning = { search = "grid",')  # fmt: skip
+
+
+@on_mnist
+def test_every_arm_may_be_searched_over_its_own_grid(tmp_path, monkeypatch):
+    tiny.write(tmp_path / "studies", GRIDS.replace(', space = "narrow-1"', ""))
+    monkeypatch.setenv("ACPROP_STUDIES", str(tmp_path / "studies"))
+    study = StudyFolder(tmp_path / "studies").study("vision/tiny")
+    result = run(study, tmp_path / "runs")
+    winners = result.study.tuning["winners"]
+    assert list(winners) == ["acprop", "sgd", "acprop nesterov=False"]
+    assert (winners["acprop"], winners["sgd"]) == (0, 1)
+    assert result.study.tuning["search"] == "grid"
+    known = {r.run: r for r in result.runs}
+    final = [known[r] for runs in result.study.contestants.values() for r in runs]
+    assert {(r.optimizer, r.seed) for r in final} == {
+        (name, seed) for name in ("acprop", "sgd") for seed in (0, 1)
+    }
+    assert {r.settings["eps"] for r in final if r.optimizer == "acprop"} == {1e-8}
+    with pytest.raises(ValueError, match="trials must come with a study that has"):
+        TunedRuleset(n_trials=3).trials(study, "smoke")
+
+
+def test_grids_of_unequal_size_are_refused(tmp_path):
+    text = GRIDS.replace("[1e-30, 0.1]", "[1e-30, 0.1, 1.0]")
+    tiny.write(tmp_path, text)
+    study = StudyFolder(tmp_path).study("vision/tiny")
+    with pytest.raises(ValueError, match=r"grid must have equally many .*'sgd': 3"):
+        TUNED.trials(study, "smoke")
+
+
+@on_mnist
+def test_what_a_file_of_records_holds_is_not_run_again(study, tmp_path):
+    first = run(study, tmp_path / "runs")
+    out = tmp_path / "out.jsonl"
+    runner.keep(first, tmp_path / "runs", out)
+    runner.restore(tmp_path / "new", out)
+    again = run(study, tmp_path / "new", stop_after=0)  # a run would interrupt it
+    assert (again.study, again.runs) == (first.study, first.runs)

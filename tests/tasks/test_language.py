@@ -271,7 +271,7 @@ BAD = {
     "width must be a multiple of heads = 3, got 16": {"heads": 3},
     "clip_norm must be finite and above 0, got 0": {"clip_norm": 0},
     "clip_norm must be a number, got '1'": {"clip_norm": "1"},
-    "text must be moby-dick or a file's path, got 'mnist'": {"text": "mnist"},
+    "text must be moby-dick, three-js or a file's path, got 'mnist'": {"text": "mnist"},
     "text must be a string, got 3": {"text": 3},
     "n_validation must be in [1, 10], the windows of 10 bytes in 101, got 11": {
         "n_validation": 11

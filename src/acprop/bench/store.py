@@ -61,6 +61,18 @@ class Store:
         """Where this run lives; nothing is written yet."""
         return RunFolder(self.root / spec.id)
 
+    def restore(self, record: RunRecord, artifacts: Path) -> None:
+        """Take over a result that a record tells of, unless it is here already.
+
+        artifacts: the folder where the files to look at of all runs lie.
+        """
+        spec = RunSpec(**record.spec)
+        if record.status.is_result and not self.finished(spec):
+            self.prepare()
+            folder = self.folder(spec)
+            with folder.locked():
+                folder.restore(record, files.below(artifacts, record.run))
+
     def finished(self, spec: RunSpec) -> bool:
         """Has it come to a result?"""
         return self.folder(spec).has_result()
@@ -108,6 +120,21 @@ class RunFolder:
         self._write_run({**self.read(), **end})
         if status.is_result:
             leases.clear(self.path)
+
+    def restore(self, record: RunRecord, artifacts: Path) -> None:
+        """Write down what a record tells of this run, and what is beside it."""
+        self.forget()
+        self.write_metrics(list(record.history))
+        there = {n: files.below(artifacts, n) for n in record.artifacts}
+        self.write_artifacts(
+            {name: path.read_bytes() for name, path in there.items() if path.is_file()}
+        )
+        machine = dict(record.machine)
+        attempts = [{"under": each} for each in machine.pop("ran_under", [])]
+        names = ("spec", "status", "study", "commit", "data", "final", "message")
+        known = {name: getattr(record, name) for name in names}
+        self._write_run({**known, "machine": machine, "attempts": attempts})
+        leases.clear(self.path)
 
     def reopen(self, step: int, machine: Plain) -> None:
         """Write down that it continues: how it ended before is no longer true."""

@@ -42,10 +42,13 @@ class StudyArm(Strict):
 class Tuning(Strict):
     """How the ruleset "tuned" chooses settings.
 
-    trials: of each optimizer. seeds: of every trial, and of nothing else.
-    space: the file of studies/spaces/.
+    search: "sobol" looks at points of a space, "grid" at those of each arm's own grid.
+    seeds: of every trial, and of nothing else.
+    trials: of each optimizer; a grid has as many as it has points.
+    space: the file of studies/spaces/; a grid has none.
     """
 
+    search: Literal["sobol", "grid"] = "sobol"
     trials: int = Field(default=16, ge=1)
     seeds: list[int] = Field(default=[1000], min_length=1)
     space: str = "wide-1"
@@ -138,13 +141,21 @@ class Study(Strict):
 
     def points(self, scale: str) -> Iterator[tuple[StudyArm, Plain]]:
         """Every arm of a scale with every point of its grid."""
+        for arm in self.arms_at(scale):
+            for point in self.grid(scale, arm):
+                yield arm, {**arm.settings, **point}
+
+    def arms_at(self, scale: str) -> list[StudyArm]:
+        """Those that take part at this scale."""
+        return [arm for arm in self.arms if not arm.scales or scale in arm.scales]
+
+    def grid(self, scale: str, arm: StudyArm) -> list[Plain]:
+        """The points of an arm's grid; one without a grid has the empty point."""
         replaced = self.scale(scale).grid
-        for arm in self.arms:
-            if arm.scales and scale not in arm.scales:
-                continue
-            axes = {key: replaced.get(key, values) for key, values in arm.grid.items()}
-            for point in product(*axes.values()):
-                yield arm, {**arm.settings, **dict(zip(axes, point, strict=True))}
+        axes = {key: replaced.get(key, values) for key, values in arm.grid.items()}
+        return [
+            dict(zip(axes, point, strict=True)) for point in product(*axes.values())
+        ]
 
     def record(self, scale: str, runs: list[str], missing: list[str]) -> StudyRecord:
         """What the report needs to know."""

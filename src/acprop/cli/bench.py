@@ -134,7 +134,10 @@ def study(
         bool, typer.Option("--dry-run", help="print the runs and minutes, run nothing")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="also write the records to this file")
+        Path | None,
+        typer.Option(
+            help="also write the records here; what it holds is not run again"
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -152,6 +155,8 @@ def study(
         stages = runner.stages(found, ruleset, scale=scale, runs=runs)
         show.emit_table(stages, STAGES, json=json)
         return
+    if out is not None:
+        runner.restore(runs, out)
     with Bar(name, runner.cost([found], ruleset, scale), quiet=json) as bar:
         (result,) = runner.run(
             [found], ruleset, engine, scale=scale, runs=runs, bar=bar

@@ -109,12 +109,16 @@ def trial_table(found: StudyRuns) -> TextTable:
         numbers(metric, [best.value], 0.0)[0] if best else "no trial finished"
         for best in winners
     ]
+    where = (
+        f"scrambled Sobol points in studies/spaces/{tuning['space']}.toml"
+        if "space" in tuning
+        else "the values that the study's file lists"
+    )
     caption = (
-        f"{tuning.get('n_trials')} trials for each, scrambled Sobol points in "
-        f"studies/spaces/{tuning.get('space')}.toml. The winner is the trial with the "
-        f"best mean {metric_of(metric).words} at the last epoch over the seeds of "
-        f"tuning ({', '.join(map(str, tuning.get('seeds', ())))}), which are used for "
-        "nothing else. A trial of which one run failed cannot win."
+        f"{tuning.get('n_trials')} trials for each, {where}. The winner is the "
+        f"trial with the best mean {metric_of(metric).words} at the last epoch over "
+        f"the seeds of tuning ({', '.join(map(str, tuning.get('seeds', ())))}), which "
+        "are used for nothing else. A trial of which one run failed cannot win."
     )
     return TextTable.of(cells, caption, unclean(found.trials))
 

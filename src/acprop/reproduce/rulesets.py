@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from acprop import checks
-from acprop.bench.candidates import Candidate, candidates
+from acprop.bench.candidates import Candidate, candidates, grid_candidates
 from acprop.bench.spaces import SOBOL, Spaces, read_spaces, sobol
 from acprop.bench.studies import PlannedRun, Study, study_folder
 from acprop.checks import UserError
@@ -133,34 +133,64 @@ class TunedRuleset(Ruleset):
     def n_finals(self, study: Study, scale: str) -> int:
         return len(self.candidates(study, scale)) * len(study.scale(scale).seeds)
 
+    def candidates(self, study: Study, scale: str) -> list[Candidate]:
+        if study.scale(scale).tuning.search == "sobol":
+            return super().candidates(study, scale)
+        for option, value in (("trials", self.n_trials), ("space", self.space)):
+            if value is not None:
+                raise UserError(
+                    f"{option} must come with a study that has Sobol points, "
+                    f"got {study.name} at {scale}, which searches grids"
+                )
+        return grid_candidates(study, scale)
+
+    def points(self, study: Study, scale: str) -> list[tuple[Candidate, list[Plain]]]:
+        """What each candidate is tried with: equally many settings."""
+        who = self.candidates(study, scale)
+        made = sobol(self.n_trials or study.scale(scale).tuning.trials)
+        found = [
+            (
+                c,
+                [c.space.point(point) for point in made]
+                if c.space is not None
+                else study.grid(scale, c.arm),
+            )
+            for c in who
+        ]
+        counts = {c.name: len(settings) for c, settings in found}
+        if len(set(counts.values())) > 1:
+            raise UserError(
+                f"grid must have equally many points for every arm, got {counts}"
+            )
+        return found
+
     def search(
         self, study: Study, scale: str
     ) -> list[tuple[TrialRuns, list[PlannedRun]]]:
-        """Sobol points, the same for every candidate, on the seeds of tuning.
+        """Every candidate's points, on the seeds of tuning.
 
-        All candidates at the first point, then at the second, …
+        All candidates at their first point, then at the second, …
         """
-        tuning = study.scale(scale).tuning
-        found: list[tuple[TrialRuns, list[PlannedRun]]] = []
-        for number, point in enumerate(sobol(self.n_trials or tuning.trials)):
-            for candidate in self.candidates(study, scale):
-                settings = candidate.space.point(point)
-                runs = candidate.runs(study, scale, settings, tuning.seeds)
+        seeds = study.scale(scale).tuning.seeds
+        found: list[tuple[int, TrialRuns, list[PlannedRun]]] = []
+        for candidate, points in self.points(study, scale):
+            for number, settings in enumerate(points):
+                runs = candidate.runs(study, scale, settings, seeds)
                 trial: TrialRuns = {
                     "contestant": candidate.name,
                     "number": number,
                     "settings": settings,
                     "runs": [run.spec.id for run in runs],
                 }
-                found.append((trial, runs))
-        return found
+                found.append((number, trial, runs))
+        found.sort(key=lambda each: each[0])
+        return [(trial, runs) for _, trial, runs in found]
 
     def finals(
         self, study: Study, scale: str, tried: Mapping[str, RunRecord]
     ) -> FinalRuns:
         """The winners by validation, on the scale's own seeds, which are fresh."""
         trials = [trial for trial, _ in self.search(study, scale)]
-        spaces = self.spaces(study, scale)
         metric = _validation_metric(list(tried.values()))
         results = trial_results(trials, tried, metric)
         winners: dict[str, int | None] = {}
@@ -178,10 +208,7 @@ class TunedRuleset(Ruleset):
                     "nothing to run again"
                 )
         tuning = {
-            "search": "sobol",
-            "design": SOBOL,
-            "space": spaces.name,
-            "space_sha256": spaces.digest,
+            **self._design(study, scale),
             "metric": metric,
             "seeds": study.scale(scale).tuning.seeds,
             "n_trials": len(trials) // max(1, len(winners)),
@@ -189,6 +216,18 @@ class TunedRuleset(Ruleset):
             "trials": trials,
         }
         return self.runs_of(study, scale, chosen, lost, tuning)
+
+    def _design(self, study: Study, scale: str) -> Plain:
+        """Where the points come from, as the record tells it."""
+        if study.scale(scale).tuning.search == "grid":
+            return {"search": "grid"}
+        spaces = self.spaces(study, scale)
+        return {
+            "search": "sobol",
+            "design": SOBOL,
+            "space": spaces.name,
+            "space_sha256": spaces.digest,
+        }
 
 
 def ruleset_of(

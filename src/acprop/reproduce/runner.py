@@ -19,7 +19,7 @@ from acprop.bench.store import Store
 from acprop.bench.studies import PlannedRun, Study
 from acprop.bench.tasks import dataset_of
 from acprop.progress import Bar
-from acprop.records import Record, RunRecord, RunStatus, StudyRecord, write
+from acprop.records import Record, RunRecord, RunStatus, StudyRecord, read, write
 from acprop.report.collect import ARTIFACTS
 from acprop.report.gallery import copy_artifact
 from acprop.reproduce.rulesets import Ruleset
@@ -130,6 +130,15 @@ def artifacts_of(runs: Path, results: Sequence[StudyOutcome]) -> dict[str, Path]
     """Where the files to look at are, for each run that has any."""
     records = [record for result in results for record in result.runs]
     return {r.run: runs / r.run / ARTIFACTS for r in records if r.artifacts}
+
+
+def restore(runs: Path, out: Path) -> None:
+    """Take over the results that a file of records holds, if there is such a file."""
+    store = Store(runs)
+    store.check()
+    for record in read(out) if out.exists() else ():
+        if isinstance(record, RunRecord):
+            store.restore(record, out.parent / ARTIFACTS)
 
 
 def keep(result: StudyOutcome, runs: Path, out: Path) -> None:

@@ -63,6 +63,16 @@ def test_moby_dick_through_npm_is_moby_dick():
     assert whole.rstrip().endswith(b"rolled on as it rolled five thousand years ago.")
 
 
+def test_three_js_through_npm_is_three_js():
+    answers("npm", "view", "three@0.160.0", "version")
+    fetch("three-js")
+    assert verify("three-js") == []
+    train = load_text("three-js").train.numpy().tobytes()
+    assert train.startswith(
+        b"/**\n * @license\n * Copyright 2010-2023 Three.js Authors"
+    )
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_set_can_be_described(name):
     data = describe(name)

@@ -46,7 +46,7 @@ def test_a_set_is_told_from_a_path():
 
 @pytest.mark.parametrize("text", ["mnist", "imagenet"])
 def test_a_set_of_images_is_no_text(text):
-    message = f"^text must be moby-dick or a file's path, got '{text}'$"
+    message = f"^text must be moby-dick, three-js or a file's path, got '{text}'$"
     with pytest.raises(ValueError, match=message):
         set_of(text)
     with pytest.raises(ValueError, match=message):
@@ -54,7 +54,9 @@ def test_a_set_of_images_is_no_text(text):
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"^text must be moby-dick or a file's path"):
+    with pytest.raises(
+        ValueError, match=r"^text must be moby-dick, three-js or a file's path"
+    ):
         load_text(str(tmp_path / "none.txt"))
 
 

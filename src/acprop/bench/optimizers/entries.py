@@ -19,7 +19,11 @@ from torch.optim import Optimizer
 from acprop.bench.optimizers import hooks
 from acprop.plain import Plain
 
-Library = Literal["acprop", "torch.optim", "pytorch_optimizer"]
+# Where a class is found; CORNERS is a design that holds many methods, for comparing.
+CORNERS = "acprop.bench.optimizers.corners"
+Library = Literal[
+    "acprop", "torch.optim", "pytorch_optimizer", "acprop.bench.optimizers.corners"
+]
 OURS, TORCH, PEERS = "acprop", "torch.optim", "pytorch_optimizer"
 # The cells of the paper's Table 1.
 SYNC, SYNC_CENTERED = "synchronous, uncentered", "synchronous, centered"
@@ -239,6 +243,14 @@ _TABLE = (
         "unlike its authors', without spatial averaging",
         hooks=(hooks.draw_by_step,),
         needs_graph=True,
+    ),
+    Entry(
+        "corner", CORNERS, "Corner", OTHER,
+        {**_ADAM, "centered": True, "delay": 1, "average": "after", "nesterov": True,
+         "start": "corrected", "kappa": 0.0},
+        note="a corner of the factorial design of docs/evidence.md",
+        decay="decoupled",
+        variant_of="adamw",
     ),
     Entry(
         "acprop-cautious", OURS, "ACProp", OTHER, _ACPROP,

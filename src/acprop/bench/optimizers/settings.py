@@ -126,6 +126,7 @@ _CHECKS: dict[str, Check] = {
             "initial_accumulator",
             "delta",
             "slow_weight",
+            "kappa",
         ),
         checks.not_negative,
     ),
@@ -134,7 +135,8 @@ _CHECKS: dict[str, Check] = {
         checks.decay,
     ),
     **dict.fromkeys(
-        ("decoupled", "nesterov", "amsgrad", "clipped", "small_state"), checks.flag
+        ("decoupled", "nesterov", "amsgrad", "clipped", "small_state", "centered"),
+        checks.flag,
     ),
     **dict.fromkeys(
         (
