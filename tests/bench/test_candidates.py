@@ -41,7 +41,8 @@ def test_a_task_of_its_own_is_a_candidate_of_its_own():
 def test_every_study_can_be_run_by_every_ruleset(name):
     study = SHELF.study(name)
     for scale in study.scales:
-        who = candidates(study, scale, WIDE)
+        spaces = read_spaces(SHELF.root, study.scale(scale).tuning.space)
+        who = candidates(study, scale, spaces)
         seeds = study.scale(scale).seeds
         runs = [
             r for c in who for r in c.runs(study, scale, c.default_settings(), seeds)

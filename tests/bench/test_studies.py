@@ -53,6 +53,8 @@ NAMED = [
     "rl/dqn-cartpole",
     "rl/dqn-four-rooms",
     *SMALL_STATE,
+    "today/gpt-bytes",
+    "today/vgg-batchnorm",
     "vision/cifar10-densenet121",
     "vision/cifar10-resnet34",
     "vision/cifar10-vgg11",
@@ -184,6 +186,14 @@ def test_the_gpts_arms_differ_in_the_optimizer_alone():
     assert {spec.settings["lr"] for spec in points} == {2e-3, 6e-3, 2e-2}
     assert len(points) == 4 * 3 * 5
     assert {s.spec.settings["lr"] for s in GPT_BYTES.planned("smoke")} == {3e-3}
+
+
+def test_an_arm_may_have_a_schedule_of_its_own():
+    """Schedule-free AdamW brings its own; all others of the study have the scale's."""
+    study = SHELF.study("today/gpt-bytes")
+    own = {p.spec.optimizer: p.spec.schedule["kind"] for p in study.planned("small")}
+    assert own.pop("schedulefree-adamw") == "constant"
+    assert set(own.values()) == {"cosine"}
 
 
 BETA2 = {0.95: (-1, -1), 0.99: (1, -1), 0.999: (-1, 1), 0.9999: (1, 1)}

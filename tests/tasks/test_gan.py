@@ -222,6 +222,22 @@ def test_the_metrics_are_means_and_distances(task):
         assert found[f"{part}_fd_lite0"] == pytest.approx(expected)
 
 
+def test_a_distance_may_be_the_mean_of_the_last_ones(task):
+    """One alone may be twice the next; a resumed session knows those before it."""
+    alone = task("dcgan").begin(0, build("adam"))
+    made = task("dcgan", n_evaluations=2)
+    session, seen = made.begin(0, build("adam")), []
+    for _ in range(3):
+        alone.train_step()
+        session.train_step()
+        seen.append(alone.evaluate()["test_fd_lite0"])
+        found = session.evaluate()["test_fd_lite0"]
+        assert found == pytest.approx(sum(seen[-2:]) / len(seen[-2:]))
+        resumed = made.begin(0, build("adam"))
+        resumed.load_state_dict(session.state_dict())
+        session = resumed
+
+
 def test_samples_are_fixed_and_the_picture_shows_them(task):
     session = begin(task("sngan"))
     assert torch.equal(session.samples(7), session.samples(150)[:7])

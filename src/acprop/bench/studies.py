@@ -6,7 +6,7 @@ say how large, how long and with how many seeds, and how that differs from the p
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -29,12 +29,14 @@ class StudyArm(Strict):
     scales: at which scales it takes part; empty is all.
     optional: its data may be impossible to get; then it is named, not an error.
     task_settings: where an arm differs in the task itself, such as its dataset.
+    schedule: instead of the scale's, for a method that brings its own.
     """
 
     optimizer: str
     settings: Plain = Field(default_factory=dict)
     grid: dict[str, list[Any]] = Field(default_factory=dict)
     task_settings: Plain = Field(default_factory=dict)
+    schedule: Plain = Field(default_factory=dict)
     scales: list[str] = Field(default_factory=list)
     optional: bool = False
 
@@ -130,14 +132,11 @@ class Study(Strict):
     ) -> list[PlannedRun]:
         """An arm with these settings, one run for each seed."""
         task = arm.task_settings
-        return [
-            PlannedRun(
-                self.spec(scale, arm.optimizer, settings, seed, **task),
-                {**settings, **task},
-                arm.optional,
-            )
-            for seed in seeds
-        ]
+        specs = [self.spec(scale, arm.optimizer, settings, s, **task) for s in seeds]
+        if arm.schedule:
+            specs = [replace(spec, schedule=arm.schedule) for spec in specs]
+        written = {**settings, **task}
+        return [PlannedRun(spec, written, arm.optional) for spec in specs]
 
     def points(self, scale: str) -> Iterator[tuple[StudyArm, Plain]]:
         """Every arm of a scale with every point of its grid."""
@@ -224,7 +223,9 @@ def _check(study: Study) -> None:
             with at("task_settings"):
                 task = {**study.task_settings, **scale.task_settings}
                 task |= arm.task_settings
-                canonical([task, scale.schedule])  # neither NaN nor a date
+                canonical(
+                    [task, scale.schedule, arm.schedule]
+                )  # neither NaN nor a date
                 read_settings(study.task, task)
 
 

@@ -7,6 +7,7 @@ Samples are measured by the Fréchet distance of their features to those of real
 
 import io
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, cast
 
 import torch
@@ -42,6 +43,8 @@ class GanSettings:
     n_samples: generated images, compared with those for validation and for the test.
     average: the decay of a running mean of the generator's weights, which is then what
         is evaluated; None takes the weights themselves.
+    n_evaluations: a distance is the mean of so many, the last ones; one alone may be
+        twice the next.
     """
 
     kind: Kind
@@ -58,6 +61,7 @@ class GanSettings:
     n_samples: int = 10_000
     average: float | None = None
     features: FeatureName = "lite0"
+    n_evaluations: int = 1
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -137,6 +141,7 @@ class GanSession:
             trail: Any = get_ema_multi_avg_fn(s.average)  # pyright: ignore
             self.average = AveragedModel(made[0], multi_avg_fn=trail)
         self.n_steps = 0
+        self.distances: list[Metrics] = []
         # Losses of generator and discriminator, and their steps.
         self.sums = torch.zeros(4, dtype=torch.float64)
         # What an optimizer may draw of its own is seeded as well.
@@ -215,11 +220,14 @@ class GanSession:
         (of_g, n_g, of_d, n_d), self.sums = self.sums, torch.zeros_like(self.sums)
         made = fit(self.task.features(self.samples(self.settings.n_samples)))
         name, real = metric_of(self.settings.features), self.task.real
+        now = {f"{part}_{name}": distance(real[part], made) for part in real}
+        last = [*self.distances, now][-self.settings.n_evaluations :]
+        self.distances = last
         return {
             "train_generator_loss": float(of_g / n_g),
             "train_discriminator_loss": float(of_d / n_d),
             "samples": float(n_d) * self.settings.batch,
-            **{f"{part}_{name}": distance(real[part], made) for part in real},
+            **{key: fmean(each[key] for each in last) for key in now},
         }
 
     def artifacts(self) -> dict[str, bytes]:
@@ -237,6 +245,7 @@ class GanSession:
             "discriminator": self.discriminator.state_dict(),
             "average": None if self.average is None else self.average.state_dict(),
             "sums": self.sums.clone(),
+            "distances": self.distances,
             "step": self.n_steps,
             "rng": torch.get_rng_state(),
         }
@@ -247,6 +256,7 @@ class GanSession:
         if self.average is not None:
             self.average.load_state_dict(state["average"])
         self.sums = state["sums"].clone()
+        self.distances = list(state["distances"])
         self.n_steps = state["step"]
         torch.set_rng_state(state["rng"])
 
