@@ -9,10 +9,13 @@ const load = (name) => import(new URL(name, folder));
 const { METHODS, CONVENTIONS, settingsOf, withDelay } = await load("rules.js");
 const { begin, advance } = await load("step.js");
 const { problemOf } = await load("problems.js");
-const { mean, secondMoment } = await load("limits.js");
+const { mean, settled } = await load("limits.js");
 const { driftOf } = await load("drift.js");
 const { COARSE } = await load("settled.js");
 const { crossings } = await load("borders.js");
+const { formulaOf } = await load("formula.js");
+const { TOUR } = await load("tour.js");
+const { FIELDS, read } = await load("state.js");
 const { explain } = await load("explain.js");
 const { THRESHOLDS, threshold } = await load("thresholds.js");
 const { run, walk, rates, gradientsOf } = await load("simulate.js");
@@ -70,7 +73,10 @@ const ANSWERS = {
     cases.map(({ problem, P, beta1, beta2 }) => {
       const at = problemOf(problem, P);
       const { m, r } = mean(at, beta1);
-      const moment = (of) => [...secondMoment(of, beta2, new Float64Array(P))];
+      const moment = (of) => {
+        let y = settled(of.map((r) => r * r), beta2);
+        return [...of].map((r) => (y = beta2 * y + (1 - beta2) * r * r));
+      };
       return { m: [...m], v: moment(at.cycle), s: moment(r) };
     }),
   borders: (cases) => cases.map((c) => crossings(...given(c), c.z)),
@@ -81,7 +87,13 @@ const ANSWERS = {
       return { x: [...walk(problem, d, rates(c.lr, c.eta, c.steps))], m: [...m], s: [...s] };
     }),
   feeds: (cases) =>
-    cases.map((c) => [...run(METHODS[c.method], CONVENTIONS[c.convention], c, c.gradients).d]),
+    cases.map((c) => {
+      const method = withDelay(METHODS[c.method], c.delay ?? 1);
+      return [...run(method, CONVENTIONS[c.convention], c, c.gradients).d];
+    }),
+  formulas: (cases) =>
+    cases.map((c) => formulaOf(withDelay(METHODS[c.method], c.delay), CONVENTIONS[c.convention])),
+  tour: () => TOUR.map(({ set }) => ({ ...read(set), fields: Object.keys(FIELDS) })),
 };
 
 const sayable = (_, value) =>

@@ -1,8 +1,11 @@
 """The explorer's modules, run by node: golden vectors, closed forms, drift, borders."""
 
+import ast
 import json
 import os
+import re
 import subprocess
+from collections import defaultdict
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
@@ -385,3 +388,74 @@ def test_the_steps_after_a_hazard_are_those_of_the_laboratory(name, convention):
     h = Settings(0.9, 0.999)
     steps = feed(METHODS[name], CONVENTIONS[convention], h, gradients)
     np.testing.assert_allclose(ours, [float(s.d) for s in steps], rtol=1e-12)
+
+
+class Division(ast.NodeTransformer):
+    """0/0 is 0."""
+
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Div):
+            return node
+        return ast.Call(ast.Name("divide", ast.Load()), [node.left, node.right], [])
+
+
+SIGNS = {
+    "·": "*", "−": "-", "√": "sqrt", "²": "**2", "±": "", "β": "beta", "ε": "eps",
+    "^{": "**{",
+}  # fmt: skip
+
+
+def compiled(line):
+    """What a line sets, for which steps, and how."""
+    for old, new in SIGNS.items():
+        line = line.replace(old, new)
+    line = re.sub(r"_(?:\{([^}]*)\}|t)", lambda m: f"[{m[1] or 't'}]", line)
+    line = re.sub(r"\*\*\{([^}]*)\}", r"**(\1)", line)
+    formula, _, until = line.partition(" for t ≤ ")
+    left, _, right = formula.partition(" = ")
+    tree = Division().visit(ast.parse(right, mode="eval"))
+    code = compile(ast.fix_missing_locations(tree), line, "eval")
+    return left[0], int(until or 10**9), code
+
+
+def evaluated(lines, settings, gradients):
+    """d of every step, computed as the printed lines say, one after another."""
+    steps = [compiled(line) for line in lines if not line.startswith("x_t")]
+    seen = {name: defaultdict(float) for name in "gmsvVMDrund"}  # what was never is 0
+    known = {
+        **seen, **settings, "sqrt": np.sqrt, "max": max, "min": min,
+        "clip": lambda value, bound: min(max(value, -bound), bound),
+        "divide": lambda a, b: 0.0 if a == 0 else a / b,
+    }  # fmt: skip
+    for t, g in enumerate(gradients, 1):
+        seen["g"][t] = g
+        for name, until, code in steps:
+            if t <= until:
+                seen[name][t] = eval(code, {**known, "t": t})  # noqa: S307
+    return [seen["d"][t] for t in range(1, len(gradients) + 1)]
+
+
+FORMULAS = [
+    {"method": method, "convention": convention, "delay": delay, **betas}
+    for method, convention, delay in product(METHODS, CONVENTIONS, (1, 3))
+    for betas in ({"beta1": 0.7, "beta2": 0.8, "eps": 1e-3},)
+]
+
+
+def test_the_formulas_that_are_shown_compute_what_is_drawn():
+    """Every method, convention and delay: the printed lines, step by step."""
+    rng = np.random.default_rng(0)
+    gradients = [0.0, *rng.normal(size=12), 0.0, 0.0, 30.0, -1.0]
+    formulas = ask("formulas", FORMULAS)
+    drawn = ask("feeds", [{**case, "gradients": gradients} for case in FORMULAS])
+    for case, lines, theirs in zip(FORMULAS, formulas, drawn, strict=True):
+        settings = {name: case[name] for name in ("beta1", "beta2", "eps")}
+        ours = evaluated(lines, settings, gradients)
+        assert distance(ours, numbers(theirs)) < 1e-12, (case, lines)
+
+
+def test_the_tour_sets_what_the_page_has():
+    for step in ask("tour"):
+        assert step["notes"] == []
+        assert set(step["values"]) <= set(step["fields"])

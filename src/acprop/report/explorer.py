@@ -7,6 +7,7 @@ and nothing else.
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from markupsafe import Markup
@@ -43,10 +44,10 @@ _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+)\.js";\n', re.MULTIL
 _EXPORT = re.compile(r"^export (?=(?:const|function|class) (\w+))", re.MULTILINE)
 
 
-def write_explorer(out: Path, *, home: str | None = None) -> Path:
+def write_explorer(out: Path, pages: Mapping[str, str] | None = None) -> Path:
     """Write out/explorer.html; return its path.
 
-    home: where its link to the report leads, if there is one.
+    pages: those of the report around it, if there is one, by address.
     """
     made = environment()
     script = join_modules("main")
@@ -58,7 +59,8 @@ def write_explorer(out: Path, *, home: str | None = None) -> Path:
         policy=policy("data:", style=style, script=script),  # the empty icon
         methods=[(name, display(name)) for name in METHODS],
         default=display("acprop"),
-        home=home,
+        pages=pages or {},
+        here="explorer.html",
     )
     files.write(out / "explorer.html", page)
     return out / "explorer.html"

@@ -96,7 +96,7 @@ def write_site(
         ],
     }
     pages = _render(given)
-    write_explorer(out, home="index.html")
+    write_explorer(out, {"index.html": "Start"})
     # The start page last: it is there when all that it leads to is.
     for name in sorted(pages, key=lambda name: name == "index.html"):
         files.write(out / name, pages[name])

@@ -50,10 +50,10 @@ export function bindControls(form, change) {
     box.addEventListener("change", () => {
       const show = boxes.filter((b) => b.checked).map((b) => b.value);
       if (show.length > 0) change({ show });
-      else change({}, ["optimizers must name at least one; the last one stays"]);
+      else change({}, [{ name: "show", text: "optimizers must name at least one; the last one stays" }]);
     });
   for (const button of form.querySelectorAll("[data-set]"))
-    button.addEventListener("click", () => change(read(button.dataset.set).values));
+    button.addEventListener("click", () => change({ ...read(button.dataset.set).values, tour: 0 }));
 
   return function show(state) {
     for (const slide of slides) {

@@ -5,6 +5,7 @@ import { problemOf } from "./problems.js";
 import { gradientsOf, rates, run, walk } from "./simulate.js";
 import { crossings } from "./borders.js";
 import { explain } from "./explain.js";
+import { formulaOf, typeset } from "./formula.js";
 import { makeChart, rangeOf } from "./chart.js";
 import { borderOf, makePlane, Z } from "./plane.js";
 import { makeThresholds } from "./thresholds.js";
@@ -27,12 +28,14 @@ export function makeDriftView(root, change) {
   return function draw(state) {
     const problem = problemOf(state.problem, state.P);
     const gradients = gradientsOf(problem, state.steps);
-    const found = state.show.map((key) => compute(state, problem, gradients, key));
+    const alpha = rates(state.lr, state.eta, state.steps);
+    const found = state.show.map((key) => compute(state, problem, gradients, alpha, key));
     const { towards, text } = found.find(({ key }) => key === state.focus);
     find("sentence").textContent = text;
     find("sentence").className = `sentence ${towards === null ? "none" : towards ? "towards" : "off"}`;
     find("ways").replaceChildren(...ways(found));
     find("plane-focus").textContent = METHODS[state.focus].label;
+    find("formula").replaceChildren(...formula(state));
     find("legend").replaceChildren(
       ...found.map(({ key, label }) => html("li", {}, swatch(key), label)),
     );
@@ -45,10 +48,9 @@ export function makeDriftView(root, change) {
 }
 
 // All that is shown about one method.
-function compute(state, problem, gradients, key) {
+function compute(state, problem, gradients, alpha, key) {
   const method = withDelay(METHODS[key], state.delay);
   const convention = conventionOf(method, state.convention);
-  const alpha = rates(state.lr, state.eta, state.steps);
   const { d, s, size } = run(method, convention, state, gradients);
   return {
     key,
@@ -60,6 +62,13 @@ function compute(state, problem, gradients, key) {
     crossings: crossings(problem, method, convention, state, Z),
     border: borderOf(state.problem, method, convention, state),
   };
+}
+
+// The rule that is explained, a line for each formula.
+function formula({ focus, delay, convention }) {
+  const method = withDelay(METHODS[focus], delay);
+  const lines = formulaOf(method, conventionOf(method, convention));
+  return lines.map((line) => html("span", {}, ...typeset(line)));
 }
 
 function spanOf({ span, steps, P }) {

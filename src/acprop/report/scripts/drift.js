@@ -5,7 +5,7 @@
 // grows no longer binds. To see what it does before that, give a step t.
 
 import { isEntangled, isFamily, settingsOf } from "./rules.js";
-import { mean, secondMoment } from "./limits.js";
+import { mean, settled } from "./limits.js";
 import { makeWalk } from "./settled.js";
 import { boundOf } from "./step.js";
 
@@ -19,20 +19,21 @@ export function driftOf(problem, method, convention, given, { t = Infinity, effo
   if (isEntangled(method)) return makeWalk(problem, convention, settings, bound, effort);
   const { beta1 } = settings;
   const n = numerators(problem, method, beta1);
-  const denominators = denominatorsOf(problem, method, convention, settings);
+  const divide = divisionOf(problem, method, convention, settings);
   const isAveraged = method.rule === "adopt" || method.rule.average === "after";
-  const d = new Float64Array(problem.period);
+  const P = problem.period;
+  const [d, divisors] = [new Float64Array(P), new Float64Array(P).fill(1)];
   return (beta2) => {
-    const divisors = denominators(beta2);
-    for (let t = 0; t < d.length; t++) {
+    divide(beta2, divisors);
+    for (let t = 0; t < P; t++) {
       const u = n[t] / divisors[t];
       d[t] = u > bound ? bound : u < -bound ? -bound : u;
     }
     if (isAveraged) average(d, beta1);
     let [net, all] = [0, 0];
-    for (let t = 0; t < d.length; t++) {
+    for (let t = 0; t < P; t++) {
       net += d[t];
-      all += Math.abs(d[t]);
+      all += d[t] < 0 ? -d[t] : d[t];
     }
     return { net: net / all, divisors, isSettled: true };
   };
@@ -59,29 +60,31 @@ function numerators(problem, method, beta1) {
   });
 }
 
-// What n_t of each phase is divided by, as a function of β2.
-function denominatorsOf(problem, method, convention, { beta1, eps }) {
+// Writes what n_t of each phase is divided by: max(√(s + inside) + outside, least). Half of
+// the page's work is done here: one loop, and nothing in it but this.
+function divisionOf(problem, method, convention, { beta1, eps }) {
+  if (!hasBorder(method)) return () => {};
   const P = problem.period;
-  const D = new Float64Array(P).fill(1);
-  if (!hasBorder(method)) return () => D;
   const { rule } = method;
   const isCentered = rule.center === "m";
-  const r = isCentered ? mean(problem, beta1).r : problem.cycle;
   const place = rule === "adopt" ? "below" : convention.eps_placement;
   const delay = (rule === "adopt" ? 1 : rule.delay) % P;
   // g_t - m_t = β1·(g_t - m_{t-1})
   const scale = isCentered && convention.residual === "previous" ? beta1 ** -2 : 1;
-  const s = new Float64Array(P);
-  return (beta2) => {
-    secondMoment(r, beta2, s);
+  const squares = (isCentered ? mean(problem, beta1).r : problem.cycle).map((r) => scale * r * r);
+  const least = place === "below" ? eps : 0;
+  const outside = place === "outside" || place === "accumulated" ? eps : 0;
+  return (beta2, out) => {
     const added = place === "accumulated" ? eps / (1 - beta2) : 0;
-    for (let t = 0; t < P; t++) {
-      const radicand = s[t < delay ? t - delay + P : t - delay] * scale + added;
-      if (place === "inside") D[t] = Math.sqrt(radicand + eps);
-      else if (place === "below") D[t] = Math.max(Math.sqrt(radicand), eps);
-      else D[t] = Math.sqrt(radicand) + eps;
+    const inside = place === "inside" ? eps : added;
+    const gain = 1 - beta2;
+    let s = settled(squares, beta2);
+    for (let t = 0, to = delay; t < P; t++) {
+      s = beta2 * s + gain * squares[t];
+      const D = Math.sqrt(s + inside) + outside;
+      out[to] = D < least ? least : D;
+      to = to + 1 === P ? 0 : to + 1;
     }
-    return D;
   };
 }
 

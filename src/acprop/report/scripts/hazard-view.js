@@ -6,6 +6,9 @@ import { makeChart, rangeOf } from "./chart.js";
 import { number } from "./format.js";
 import { html, makePlot, onDrag, svg, swatch, tableRow } from "./svg.js";
 
+// 200 steps such as a training takes: then nothing depends on the first of them.
+const ORDINARY = Array.from({ length: 200 }, (_, i) => [1, -0.5, 0.8, -1, 0.3][i % 5]);
+const LEAP = 20; // × lr: more than the guard lets pass within 1000 steps, by far
 const RULES = { acprop: "guarded", "acprop-paper": "paper", adam: "torch", adopt: "torch" };
 
 export function makeHazardView(root, change) {
@@ -15,11 +18,12 @@ export function makeHazardView(root, change) {
   find("hazard-legend").replaceChildren(
     ...Object.keys(RULES).map((key) => html("li", {}, swatch(key), METHODS[key].label)),
   );
-  return function draw({ hbeta1, hbeta2, heps, g }) {
+  return function draw({ hbeta1, hbeta2, heps, before, g }) {
     const settings = { beta1: hbeta1, beta2: hbeta2, eps: heps };
     const found = Object.entries(RULES).map(([key, convention]) => {
-      const { d } = run(METHODS[key], CONVENTIONS[convention], settings, g);
-      return { key, label: METHODS[key].label, ...largest(d) };
+      const past = before === "ordinary" ? ORDINARY : [];
+      const { d } = run(METHODS[key], CONVENTIONS[convention], settings, [...past, ...g]);
+      return { key, label: METHODS[key].label, ...largest(d.slice(past.length)) };
     });
     drawEditor(g);
     const t = { lo: 1, hi: Math.max(2, g.length) };
@@ -31,8 +35,9 @@ export function makeHazardView(root, change) {
       dots: true,
       summary: `The size of each step in units of lr; the largest: ${found.map((f) => `${f.label} ${number(f.most)}`).join(", ")}`,
     });
-    find("hazard-sentence").textContent = sentence(found);
-    find("hazard-sentence").className = `sentence ${found[1].most > 20 ? "off" : "towards"}`;
+    const isFirst = before === "nothing" && g.slice(0, found[1].t - 1).every((value) => value === 0);
+    find("hazard-sentence").textContent = sentence(found, isFirst);
+    find("hazard-sentence").className = `sentence ${found[1].most > LEAP ? "off" : "towards"}`;
     find("hazard-table").replaceChildren(
       ...found.map(({ key, label, most, t, moved }) =>
         tableRow(key, label, {
@@ -52,13 +57,14 @@ function largest(d) {
   return { values, most, t: values.indexOf(most) + 1, moved: -d.reduce((a, b) => a + b) };
 }
 
-function sentence([ours, paper, adam, adopt]) {
+// isFirst: the leap is at the first gradient that is not 0.
+function sentence([ours, paper, adam, adopt], isFirst) {
   const rest = `${ours.label} takes at most ${number(ours.most)} × lr, Adam ${number(adam.most)} and ADOPT ${number(adopt.most)}`;
-  if (paper.most > 20)
-    return (
-      `At step ${paper.t} ${paper.label} leaps ${number(paper.most)} × lr: its denominator knows ` +
-      `only the past, and the past was almost nothing. On the same gradients ${rest}.`
-    );
+  const why = isFirst
+    ? "it has seen no gradient before, so that s is 0 and only ε is left to divide by"
+    : "its denominator knows only the past, and there s had become almost nothing";
+  if (paper.most > LEAP)
+    return `At step ${paper.t} ${paper.label} leaps ${number(paper.most)} × lr: ${why}. On the same gradients ${rest}.`;
   return `No leap here: the largest step of ${paper.label} is ${number(paper.most)} × lr. ${rest}.`;
 }
 

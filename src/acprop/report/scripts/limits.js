@@ -30,14 +30,11 @@ export function mean({ period: P, rest, cycle, impulses }, beta1) {
   return { m, r };
 }
 
-// The periodic solution of y_t = β2·y_{t-1} + (1-β2)·r_t²: s, or v with r = g. A sum of
-// positive terms; what underflows is far below any ε.
-export function secondMoment(r, beta2, out) {
-  const P = r.length;
-  const gain = 1 - beta2;
+// The periodic solution of y_t = β2·y_{t-1} + (1-β2)·r_t², s or with r = g v, at the end of
+// a period. A sum of positive terms; what underflows is far below any ε.
+export function settled(squares, beta2) {
   let y = 0;
-  for (let t = 0; t < P; t++) y = beta2 * y + gain * r[t] * r[t];
-  y /= -Math.expm1(P * Math.log(beta2)); // what once round leaves, for ever
-  for (let t = 0; t < P; t++) out[t] = y = beta2 * y + gain * r[t] * r[t];
-  return out;
+  for (let t = 0; t < squares.length; t++) y = beta2 * y + squares[t];
+  // what once round leaves, for ever
+  return ((1 - beta2) * y) / -Math.expm1(squares.length * Math.log(beta2));
 }

@@ -4,11 +4,14 @@ import { initial, read, settle, write } from "./state.js";
 import { bindControls } from "./controls.js";
 import { makeDriftView } from "./drift-view.js";
 import { makeHazardView } from "./hazard-view.js";
+import { bindCopy, bindSave } from "./share.js";
+import { makeTour } from "./tour.js";
 import { html } from "./svg.js";
 
 const by = (id) => document.getElementById(id);
 const tabs = [...document.querySelectorAll("[role=tab]")];
 const notes = by("notes");
+const places = [...document.querySelectorAll("[data-note]")];
 const show = bindControls(document.body, change);
 const views = {
   drift: makeDriftView(by("drift"), change),
@@ -20,11 +23,19 @@ let isWaiting = false;
 let written = "";
 let writing = 0;
 
-function change(changes, corrections = []) {
+const drawTour = makeTour(by("tour"), by("take-tour"), change);
+
+// A note stands beside its field; those about an address at the top of the page too.
+function change(changes, corrections = [], isAddress = false) {
   state = { ...state, ...changes };
   const lines = [...corrections, ...settle(state)];
-  notes.hidden = lines.length === 0;
-  notes.replaceChildren(...lines.map((line) => html("p", {}, line)));
+  for (const place of places) {
+    const own = lines.filter(({ name }) => name === place.dataset.note);
+    place.hidden = own.length === 0;
+    place.textContent = own.map(({ text }) => text).join(" ");
+  }
+  notes.hidden = !isAddress || lines.length === 0;
+  notes.replaceChildren(...(isAddress ? lines.map(({ text }) => html("p", {}, text)) : []));
   request();
 }
 
@@ -47,6 +58,7 @@ function draw() {
     by(tab.dataset.view).hidden = !isChosen;
   }
   show(state);
+  drawTour(state);
   views[state.view](state);
   document.body.getBoundingClientRect(); // the layout is part of the work
   performance.measure("explorer-change", { start });
@@ -62,7 +74,7 @@ function keep() {
 
 function open() {
   const { values, notes } = read(location.hash);
-  change({ ...initial(), ...values }, notes);
+  change({ ...initial(), ...values }, notes, true);
 }
 
 for (const tab of tabs) {
@@ -79,6 +91,11 @@ for (const tab of tabs) {
 if (matchMedia("(max-width: 60rem)").matches)
   for (const panel of document.querySelectorAll("details.controls")) panel.open = false;
 
+bindSave(document.body);
+bindCopy(by("copy"), by("address"), () => {
+  keep();
+  return location.href;
+});
 addEventListener("hashchange", () => {
   if ((location.hash || "#") !== written) open();
 });

@@ -1,4 +1,4 @@
-// The (P, β2) plane: exact borders from the closed forms, that of the default from walks
+// The (β2, P) plane, as the figures have it: exact borders from the closed forms, that of the default from walks
 // over a coarser grid, and the point that a reader drags over it.
 
 import { makePlot, onDrag, set, svg } from "./svg.js";
@@ -17,7 +17,7 @@ const PERIODS = [5, 10, 20, 50, 100, 200];
 const JUMP = 2.2;
 
 // Every P up to 15, then such as lie evenly on a logarithmic axis.
-function columns(least) {
+function rows(least) {
   const found = [];
   for (let P = least; P < MOST; P = Math.max(P + 1, Math.round(P * 1.1))) found.push(P);
   return [...found, MOST];
@@ -25,13 +25,13 @@ function columns(least) {
 
 const cache = new Map();
 
-// The crossings of a method for every column; computed once for each setting.
+// The crossings of a method for every row; computed once for each setting.
 export function borderOf(name, method, convention, { beta1, eps }) {
   const id = JSON.stringify([name, method, convention, beta1, eps]);
   if (!cache.has(id)) {
     if (cache.size > 400) cache.clear();
     const grid = isEntangled(method) ? COARSE_Z : Z;
-    const border = columns(PROBLEMS[name].least).map((P) => ({
+    const border = rows(PROBLEMS[name].least).map((P) => ({
       P,
       ...crossings(problemOf(name, P), method, convention, { beta1, eps }, grid),
     }));
@@ -60,14 +60,14 @@ export function makePlane(host, move) {
   onDrag(
     image,
     () => handle.focus({ preventScroll: true }),
-    (left, top) => go(places.x.back(left), places.y.back(top)),
+    (left, top) => go(places.y.back(top), places.x.back(left)),
   );
   handle.addEventListener("keydown", (event) => {
     const far = event.shiftKey ? 10 : 1;
-    const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 0.1], ArrowDown: [0, -0.1] };
+    const ways = { ArrowLeft: [-0.1, 0], ArrowRight: [0.1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
     if (!(event.key in ways)) return;
     const [right, up] = ways[event.key];
-    go(now.P + far * right, toLogit(now.beta2) + far * up);
+    go(now.P + far * up, toLogit(now.beta2) + far * right);
     event.preventDefault();
   });
 
@@ -76,9 +76,9 @@ export function makePlane(host, move) {
     const { label, least } = PROBLEMS[problem];
     const periods = [least, ...PERIODS].map((P) => [P, String(P)]);
     const { box, x, y } = frame(
-      `The plane of P and β2, ${label}`,
-      { lo: least - 0.25, hi: MOST * 1.04, log: true, label: "period P", ticks: periods },
+      `The plane of β2 and P, ${label}`,
       { lo: Z.lo - 0.15, hi: Z.hi + 0.15, label: "β2", ticks: BETA2.map((b) => [toLogit(b), String(b)]) },
+      { lo: least - 0.25, hi: MOST * 1.04, log: true, label: "period P", ticks: periods },
     );
     places = { x, y };
     now = { P, beta2, least };
@@ -87,12 +87,12 @@ export function makePlane(host, move) {
       ...areas(layers.find(({ key }) => key === focus).border, x, y, box),
       ...layers.map((layer) => borderLines(layer, x, y)),
     );
-    const [cx, cy] = [x.at(P), y.at(toLogit(beta2))];
+    const [cx, cy] = [x.at(toLogit(beta2)), y.at(P)];
     set(cross, { d: `M${box.left} ${cy}H${box.right}M${cx} ${box.top}V${box.bottom}` });
     set(handle, {
       cx,
       cy,
-      "aria-label": "Point in the plane: left and right change P, up and down β2",
+      "aria-label": "Point in the plane: left and right change β2, up and down P",
       "aria-valuemin": least,
       "aria-valuemax": MOST,
       "aria-valuenow": P,
@@ -111,16 +111,16 @@ function hatching() {
   return svg("defs", {}, pattern);
 }
 
-// Where a method converges, and where it does not, column by column.
+// Where a method converges, and where it does not, row by row.
 function areas(border, x, y, box) {
   const paths = { true: "", false: "" };
   border.forEach(({ P, converges, beta2 }, i) => {
-    const middle = (Q) => x.at(Math.sqrt(P * Q));
-    const left = i === 0 ? box.left : middle(border[i - 1].P);
-    const right = i === border.length - 1 ? box.right : middle(border[i + 1].P);
-    const ends = [box.bottom, ...beta2.map((b) => y.at(toLogit(b))), box.top];
+    const middle = (Q) => y.at(Math.sqrt(P * Q)).toFixed(1);
+    const low = i === 0 ? box.bottom : middle(border[i - 1].P);
+    const high = i === border.length - 1 ? box.top : middle(border[i + 1].P);
+    const ends = [box.left, ...beta2.map((b) => x.at(toLogit(b)).toFixed(1)), box.right];
     for (let k = 1; k < ends.length; k++)
-      paths[converges === (k % 2 === 1)] += `M${left} ${ends[k - 1]}H${right}V${ends[k]}H${left}Z`;
+      paths[converges === (k % 2 === 1)] += `M${ends[k - 1]} ${low}V${high}H${ends[k]}V${low}Z`;
   });
   return [
     svg("path", { class: "area", d: paths.true }),
@@ -129,14 +129,14 @@ function areas(border, x, y, box) {
 }
 
 // The crossings in runs that belong together: near each other, and with the same side
-// above. One without a neighbour is a dot.
+// to the right. One without a neighbour is a dot.
 function borderLines({ key, border }, x, y) {
   let before = [];
   const branches = [];
   for (const { P, beta2, converges } of border)
     before = beta2.map((value, k) => {
       const z = toLogit(value);
-      const upwards = converges === (k % 2 === 1); // does it converge above?
+      const upwards = converges === (k % 2 === 1); // does it converge beyond?
       const far = (branch) => Math.abs(branch.points.at(-1)[1] - z);
       let branch = before
         .filter((branch) => branch.upwards === upwards && far(branch) <= JUMP)
@@ -146,13 +146,13 @@ function borderLines({ key, border }, x, y) {
       branch.points.push([P, z]);
       return branch;
     });
-  const place = ([P, z]) => `${x.at(P).toFixed(1)} ${y.at(z).toFixed(1)}`;
+  const place = ([P, z]) => `${x.at(z).toFixed(1)} ${y.at(P).toFixed(1)}`;
   const lines = branches.map(({ points }) => `M${points.map(place).join("L")}`);
   const alone = branches.filter(({ points }) => points.length === 1).map(({ points }) => points[0]);
   return svg(
     "g",
     { class: `line border c-${key}` },
     svg("path", { d: lines.join("") }),
-    ...alone.map(([P, z]) => svg("circle", { cx: x.at(P), cy: y.at(z), r: 2 })),
+    ...alone.map(([P, z]) => svg("circle", { cx: x.at(z), cy: y.at(P), r: 2 })),
   );
 }

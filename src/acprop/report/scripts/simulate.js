@@ -22,9 +22,9 @@ export function run(method, convention, given, gradients) {
 export const gradientsOf = ({ cycle, period }, steps) =>
   Float64Array.from({ length: steps }, (_, i) => cycle[(i + 1) % period]);
 
-// α_t = lr·t^-η
+// α_t = lr·t^-η, η = 0 or ½
 export const rates = (lr, eta, steps) =>
-  Float64Array.from({ length: steps }, (_, i) => (eta === 0 ? lr : lr / (i + 1) ** eta));
+  Float64Array.from({ length: steps }, (_, i) => (eta === 0 ? lr : lr / Math.sqrt(i + 1)));
 
 // x_t = clip(x_{t-1} - α_t·d_t, lo, hi)
 export function walk({ x0, lo, hi }, d, alpha) {

@@ -104,19 +104,21 @@ export const FIELDS = {
   hbeta1: real("β1", 0.001, 0.999, 0.9),
   hbeta2: real("β2", 0.001, 0.99999, 0.999),
   heps: real("ε", SMALLEST, 1, null),
+  before: choice("before", ["nothing", "ordinary"], "nothing"),
+  tour: choice("tour", [0, 1, 2, 3, 4], 0),
   g: sequence("gradients", [...Array(100).fill(0), ...Array(20).fill(1)]),
 };
 
 export const initial = () =>
   Object.fromEntries(Object.entries(FIELDS).map(([name, field]) => [name, field.initial]));
 
-// One field from text: its value, and a note if the text had to be corrected.
+// One field from text: its value, and a note by the field's name if it had to be corrected.
 export function parseField(name, text) {
   const field = FIELDS[name];
   const [value, condition] = field.parse(text);
   if (condition === undefined) return { value, notes: [] };
   const used = short(field.show(value)) || "the default";
-  const note = `${field.label} must ${condition}, got ${short(text) || "nothing"}; ${used} is used`;
+  const note = { name, text: `${field.label} must ${condition}, got ${short(text) || "nothing"}; ${used} is used` };
   return { value, notes: [note] };
 }
 
@@ -125,9 +127,9 @@ export function settle(state) {
   if (!state.show.includes(state.focus)) state.focus = state.show[0];
   const { least } = PROBLEMS[state.problem];
   if (state.P >= least) return [];
-  const note = `P must be ${least} or more on the ${state.problem} problem, got ${state.P}; ${least} is used`;
+  const text = `P must be ${least} or more on the ${state.problem} problem, got ${state.P}; ${least} is used`;
   state.P = least;
-  return [note];
+  return [{ name: "P", text }];
 }
 
 // The values that an address names, and what had to be corrected.
@@ -136,7 +138,7 @@ export function read(hash) {
   const notes = [];
   for (const [name, text] of new URLSearchParams(hash.replace(/^#/, ""))) {
     if (!Object.hasOwn(FIELDS, name)) {
-      notes.push(`${short(name)} is no setting; it is ignored`);
+      notes.push({ name, text: `${short(name)} is no setting; it is ignored` });
       continue;
     }
     const found = parseField(name, text);

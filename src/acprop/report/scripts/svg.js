@@ -30,7 +30,10 @@ export function makePlot(host, height, attributes, left = 52) {
     const x = scale(xAxis, box.left, box.right);
     const y = scale(yAxis, box.bottom, box.top);
     const room = Math.max(2, Math.floor((box.right - box.left) / 62));
-    content.replaceChildren(axes(box, x, y, ticksOf(xAxis, room), ticksOf(yAxis, 4), xAxis.label, yAxis.label));
+    const xTicks = ticksOf(xAxis, room);
+    const every = Math.ceil(xTicks.length / Math.max(room, 3)); // of ticks that were given
+    const few = xTicks.filter((_, i) => i % every === 0);
+    content.replaceChildren(axes(box, x, y, few, ticksOf(yAxis, 4), xAxis.label, yAxis.label));
     return { box, x, y };
   }
   return { image, content, frame };
