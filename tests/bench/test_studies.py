@@ -367,6 +367,17 @@ def test_every_scale_says_how_it_differs_from_the_paper(name):
         assert len(scale.note) > 20
 
 
+@pytest.mark.parametrize("name", NAMED)
+def test_a_title_names_the_data_that_a_scale_trains_on(name):
+    """ResNet-18 on ImageNet is none where CIFAR-10 stands in for it."""
+    study = SHELF.study(name)
+    own = study.task_settings.get("dataset")
+    for scale, about in study.scales.items():
+        used = about.task_settings.get("dataset", own)
+        title = study.record(scale, [], []).title
+        assert (title == study.title) == (used == own)
+
+
 CIFAR = [name for name in VISION if "cifar10" in name or "vgg" in name]
 
 

@@ -432,7 +432,7 @@ def evaluated(lines, settings, gradients):
         seen["g"][t] = g
         for name, until, code in steps:
             if t <= until:
-                seen[name][t] = eval(code, {**known, "t": t})  # noqa: S307
+                seen[name][t] = eval(code, {**known, "t": t})
     return [seen["d"][t] for t in range(1, len(gradients) + 1)]
 
 
@@ -456,6 +456,6 @@ def test_the_formulas_that_are_shown_compute_what_is_drawn():
 
 
 def test_the_tour_sets_what_the_page_has():
-    for step in ask("tour"):
-        assert step["notes"] == []
-        assert set(step["values"]) <= set(step["fields"])
+    for stop in ask("tour"):
+        assert stop["notes"] == []
+        assert set(stop["values"]) <= set(stop["fields"])

@@ -18,10 +18,12 @@ from acprop.report.collect import Content
 from acprop.report.figures import draw
 from acprop.report.paper import entries
 from acprop.report.site import write_site
+from acprop.reproduce.pages import build_page
 
 from .made import named
 from .made_runs import run, seeds, study, with_status
 
+RESULTS = Path(__file__).parents[2] / "results"
 AXE = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text("utf-8")
 VILE = "<script>alert('x')</script> & \"more\""
 ABOUT = {
@@ -33,9 +35,10 @@ ABOUT = {
     "versions": {"python": "3.11", "torch": "2.13"},
 }
 VOID = {"meta", "link", "img", "wbr", "br", "input"}
+ENTRIES = tuple(f"paper-{entry.id}" for entry in entries())
 PAGES = (
     "index", "paper", "claims", "studies", "figures", "about",
-    "study-vgg", "study-imagenet",
+    "study-vgg", "study-imagenet", *ENTRIES,
 )  # fmt: skip
 
 
@@ -298,7 +301,7 @@ def test_a_mistake_of_ours_is_no_fault_of_a_record(tmp_path, monkeypatch):
     def fail(*_):
         raise KeyError("ours")
 
-    monkeypatch.setattr("acprop.report.study_pages.study_sentence", fail)
+    monkeypatch.setattr("acprop.report.study_pages.result_line", fail)
     with pytest.raises(KeyError, match="ours"):
         build(tmp_path)
 
@@ -348,11 +351,13 @@ def test_a_corrected_formula_stands_beside_the_printed_one(tmp_path):
 
 
 def test_every_table_and_figure_of_the_paper_has_an_entry(site):
-    page = site["paper"]
-    assert {entry.id for entry in entries()} <= set(page.ids)
     for entry in entries():
+        assert f"{entry.label} {entry.title}" in site["paper"].text
+        page = site[f"paper-{entry.id}"]
         assert f"{entry.label}. {entry.title}" in page.text
-    assert page.text.count("Not run: none of the records given") >= 10
+        assert f"paper-{entry.id}.html" in site["paper"].addresses
+    missing = [n for n in ENTRIES if "Not run: none of the records" in site[n].text]
+    assert len(missing) >= 10
 
 
 def test_the_authors_curves_are_not_said_to_be_of_our_scale(tmp_path):
@@ -364,12 +369,41 @@ def test_the_authors_curves_are_not_said_to_be_of_our_scale(tmp_path):
     assert not before.rstrip().endswith("Smoke scale.")
 
 
-def test_numbers_stand_in_one_sentence_with_the_scale(site):
+def test_a_study_begins_with_a_verdict_and_says_its_scale_once(site):
     text = site["study-vgg"].text
-    start = text.index("At smoke scale (2 of 200 epochs)")
-    sentence = text[start : text.index("diverged) 40.00", start)]
-    assert ". " not in sentence
-    assert "ACProp (default) (1 of 2 finished: 1 diverged) 50.00" in sentence
+    marks = (
+        "Smoke scale shows that it runs, not who wins", "2 of 200 epochs",
+        "ACProp (default)", "1 of 2 finished: 1 diverged", "Where it comes from",
+    )  # fmt: skip
+    places = [text.index(mark) for mark in marks]
+    assert places == sorted(places)
+    assert text.count("2 of 200 epochs") == 1
+
+
+def test_results_come_before_settings_which_are_folded(tmp_path):
+    runs = [
+        *seeds("acprop", (0.6, 0.7), lr=0.1),
+        *seeds("adam", (0.5, 0.6), lr=0.2),
+    ]
+    build(tmp_path, studies=[(study(runs), runs)])
+    text = (tmp_path / "study-vgg.html").read_text("utf-8")
+    shown, _, folded = text.partition("<details>\n<summary>Settings</summary>")
+    assert "difference to ACProp (default)" in shown
+    assert "lr = 0.2" not in shown
+    assert "lr = 0.2" in folded
+
+
+def test_a_section_with_other_data_than_the_page_says_so(tmp_path):
+    low, high = (0.50, 0.51, 0.53, 0.52, 0.54), (0.80, 0.81, 0.82, 0.83, 0.84)
+    stored = [
+        replace(r, scale="small") for r in [*seeds("acprop", high), *seeds("adam", low)]
+    ]
+    small = study(stored, scale="small", title="On ImageNet")
+    smoke = study(RUNS, title="On CIFAR-10, in place of ImageNet")
+    build(tmp_path, studies=[(small, stored), (smoke, RUNS)])
+    text = page_of(tmp_path, "study-vgg").text
+    assert "On CIFAR-10, in place of ImageNet: smoke scale" in text
+    assert "On CIFAR-10, in place of ImageNet: small scale" not in text
 
 
 def test_what_is_known_comes_before_what_this_machine_has_just_run(tmp_path):
@@ -384,12 +418,13 @@ def test_what_is_known_comes_before_what_this_machine_has_just_run(tmp_path):
     build(tmp_path, studies=[(known, stored)], here=[(fresh, RUNS)])
     text = page_of(tmp_path, "study-rl-dqn-four-rooms").text
     marks = (
-        "Small scale, 5 seeds", "worse", "stored cores: 64; commit stored1",
+        "Small scale, 5 seeds", "ACProp (default) is better than Adam", "worse",
+        "stored cores: 64; commit stored1",
         "Run on this machine, smoke scale, 2 seeds", "this machine cores: 2;",
     )  # fmt: skip
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)
-    paper = page_of(tmp_path, "paper").text
+    paper = page_of(tmp_path, "paper-fig-9").text
     assert "1 comparison at small scale: 1 same order." in paper
     assert "run on this machine, smoke scale" in paper
     listed = page_of(tmp_path, "studies").text
@@ -420,11 +455,27 @@ def test_the_same_records_give_the_same_bytes(path, tmp_path):
         assert mine.read_bytes() == other.read_bytes(), other.name
 
 
+def test_every_claim_can_be_linked_to(site):
+    page = site["claims"]
+    for name in ("one", "three", "two-corrected"):
+        assert page.addresses.count(f"#claim-{name}") >= 1
+        assert f"claim-{name}" in page.ids
+
+
+def test_documentation_that_lies_beside_the_pages_is_in_the_navigation(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.html").write_text("<p>documentation</p>")
+    build(tmp_path)
+    for name in (*PAGES, "explorer"):
+        assert "docs/index.html" in page_of(tmp_path, name).addresses
+
+
 def test_a_site_with_nothing_on_it_says_that_nothing_is_missing(tmp_path):
     made = write_site(tmp_path, Content(), about={})
     assert "Nothing is missing." in Page(made.read_text()).text
     names = {file.name for file in tmp_path.iterdir()}
-    assert names == {"index.html", "paper.html", "about.html", "explorer.html"}
+    pages = {"index", "paper", "about", "explorer", *ENTRIES}
+    assert names == {f"{page}.html" for page in pages}
 
 
 def test_a_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
@@ -471,7 +522,7 @@ def test_a_browser_shows_every_page_without_a_serious_fault(
 ):
     """It fits, its pictures are there, nothing breaks the policy, axe is content."""
     driver, _ = chromium
-    for name in PAGES:
+    for name in (*PAGES[:8], "paper-fig-1", "paper-table-3"):
         opened(chromium, path, name, width=width, dark=dark)
         seen = driver.execute_script(LOOK)
         assert seen["too_wide"] <= 0, name
@@ -516,3 +567,78 @@ def test_a_picture_turns_light_on_dark_with_the_page(chromium, path):
         means.append(sum(map(int, re.findall(r"\d+", ink))) / 3)
     light, dark = means
     assert light < 60 < 180 < dark
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The site of the stored evidence, which is larger than anything made here."""
+    return build_page([RESULTS], tmp_path_factory.mktemp("whole")).page
+
+
+# Wrappers may scroll on a phone, where a figure keeps its letters; wide they may not.
+OVERFLOW = """
+const over = (e) => e.scrollWidth - e.clientWidth;
+const inside = [...document.querySelectorAll(arguments[0])].filter(e => over(e) > 0);
+return [over(document.documentElement), inside.map(e => e.getAttribute("aria-label"))];
+"""
+
+
+@pytest.mark.parametrize(
+    ("width", "within"), [(1280, ".scroll"), (390, ".scroll:has(table)")]
+)
+def test_no_page_of_the_stored_evidence_is_wider_than_its_window(
+    chromium, whole, width, within
+):
+    driver, browser = chromium
+    pages = sorted(whole.parent.glob("*.html"))
+    assert len(pages) > 60
+    browser.look(driver, width=width)
+    for page in pages:
+        driver.get(page.as_uri())
+        driver.execute_script(
+            "document.querySelectorAll('details').forEach(d => d.open = true)"
+        )
+        browser.settle(driver)
+        assert driver.execute_script(OVERFLOW, within) == [0, []], page.name
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_result_is_seen_without_scrolling_sideways(chromium, whole, width):
+    """On a phone the cells of a row stand below each other, each with its heading."""
+    driver, browser = chromium
+    browser.look(driver, width=width)
+    driver.get((whole.parent / "study-default-vgg-plain.html").as_uri())
+    browser.settle(driver)
+    seen = driver.execute_script(
+        "return [...document.querySelectorAll('td')].filter(e => e.checkVisibility())"
+        ".map(e => e.getBoundingClientRect()).filter(r => r.right > innerWidth).length"
+    )
+    assert seen == 0
+    cell = driver.execute_script(
+        "const e = document.querySelector('td[data-label=verdict]');"
+        "return [e.innerText, getComputedStyle(e, '::before').content]"
+    )
+    assert cell[0] == "worse"
+    assert ("verdict" in cell[1]) == (width == 390)
+
+
+def test_entries_can_be_filtered_by_what_became_of_them(chromium, whole):
+    driver, browser = chromium
+    browser.look(driver)
+    driver.get((whole.parent / "paper.html").as_uri())
+    visible = (
+        "return [...document.querySelectorAll('.entries li')]"
+        ".filter(e => e.checkVisibility()).map(e => e.className)"
+    )
+    everything = driver.execute_script(visible)
+    assert len(everything) == len(entries())
+    for key in ("holds", "undecided", "fails", "none"):
+        driver.execute_script(f"document.getElementById('show-{key}').click()")
+        left = driver.execute_script(visible)
+        assert left == [name for name in everything if name == f"is-{key}"]
+
+
+def test_every_picture_has_its_size_before_it_is_loaded(whole):
+    for page in whole.parent.glob("*.html"):
+        for tag in re.findall(r"<img [^>]*>", page.read_text("utf-8")):
+            assert re.search(r'width="[1-9]\d*" height="[1-9]\d*"', tag), page.name

@@ -59,12 +59,14 @@ class Tuning(Strict):
 class Scale(Strict):
     """note: how this differs from the paper. seconds: of one run, on one core.
 
+    title: of the study here, where its data are others than its own title says.
     grid: replaces the values of an arm's grid where it names the same setting.
     metrics: what is shown at this scale, where it differs from the study's.
     target: the value of the task's validation metric that counts as reached.
     """
 
     note: str
+    title: str = ""
     epochs: PositiveInt
     seeds: list[NonNegativeInt]
     seconds: float = 0.0
@@ -160,7 +162,7 @@ class Study(Strict):
         """What the report needs to know."""
         return StudyRecord(
             name=self.name,
-            title=self.title,
+            title=self.scale(scale).title or self.title,
             place=self.place,
             scale=scale,
             shows=self.shows,

@@ -9,6 +9,7 @@
 The same records give the same bytes.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
@@ -91,6 +92,17 @@ def draw_once(records: Sequence[Record], path: Path, *, title: str | None) -> No
         return
     draw(records, path, title=title)
     files.write(path, path.read_text("utf-8") + mark)
+
+
+def image_size(path: Path) -> tuple[int, int]:
+    """Width and height of an SVG or a PNG, as a page needs them beforehand; else 0."""
+    head = path.read_bytes()[:1000]
+    if head.startswith(b"\x89PNG"):
+        return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+    found = re.search(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"', head)
+    if found is None:
+        return 0, 0
+    return round(float(found[1]) * 4 / 3), round(float(found[2]) * 4 / 3)
 
 
 @cache

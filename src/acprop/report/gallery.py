@@ -12,6 +12,7 @@ from pathlib import Path
 from acprop import files
 from acprop.records import RunRecord
 from acprop.report.collect import ARTIFACTS
+from acprop.report.figures import image_size
 from acprop.report.studies import StudyRuns
 from acprop.report.variants import first_of, variant
 
@@ -20,10 +21,11 @@ _NAME = re.compile(r"(?P<name>[a-z0-9._-]+?)-?(?P<step>\d+)?\.png")
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """path: relative to the page."""
+    """path: relative to the page. size: in pixels."""
 
     caption: str
     path: str
+    size: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ def build_gallery(out: Path, found: StudyRuns, folders: Mapping[str, Path]) -> G
         """Put it where the page finds it, and a reader of the records too."""
         place = files.below(out, "studies", ARTIFACTS, run.run, file)
         copy_artifact(files.below(folders[run.run], file), place)
-        return Picture(before + _step(file), place.relative_to(out).as_posix())
+        path = place.relative_to(out).as_posix()
+        return Picture(before + _step(file), path, image_size(place))
 
     last = [
         picture(run, series[-1], f"{name}, seed {run.seed}, ")

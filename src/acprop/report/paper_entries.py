@@ -10,13 +10,14 @@ are, and of which metric, data and scale.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from acprop.metrics import metric_of
 from acprop.records import FigureRecord, StudyRecord, Verdict
 from acprop.report.comparisons import Comparison, compare_pairs
 from acprop.report.paper import PaperEntry
-from acprop.report.studies import StudyRuns, shown_arms
+from acprop.report.results import Badge
+from acprop.report.studies import SEARCH, StudyRuns, shown_arms
 from acprop.report.style import display
 from acprop.report.variants import PAPER_FIRST, first_of
 from acprop.report.words import (
@@ -24,12 +25,9 @@ from acprop.report.words import (
     difference_words,
     p_words,
     study_command,
-    study_sentence,
 )
 
 PAPERS = "acprop-paper"  # as which the paper's numbers stand in tables.toml
-SEARCH = "search"  # the scale at which settings are looked for
-Badge = Literal["holds", "fails", "undecided", "none"]
 _ORDERS = ("same order", "opposite order", "no difference shown")
 
 
@@ -61,13 +59,11 @@ class EntryStudy:
     """A study at one scale. metric: of ours.
 
     is_lead: of all that is known of the study, what weighs most; it decides.
-    sentence: data, scale and metric together with the values.
     """
 
     found: StudyRuns
     is_lead: bool
     metric: str
-    sentence: str
     pairs: tuple[Pair, ...]
 
     @property
@@ -107,7 +103,6 @@ def entry_result(
             runs,
             i == 0,
             metric_of(runs.metric).label,
-            study_sentence(runs),
             tuple(_pairs(entry, runs)),
         )
         for name in entry.studies

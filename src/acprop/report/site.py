@@ -4,7 +4,8 @@ They need no network, no server and, but for the explorer, no script. What they 
 comes from records, which lie beside them; the same records give the same bytes.
 
     out/index.html             the start: what stands, what was not run, where and how
-    out/paper.html             every table and figure of the paper, and ours
+    out/paper.html             every table and figure of the paper; each has a page,
+                               paper-NAME.html, with ours
     out/claims.html            every claim, its verdict and its formula
     out/studies.html           all studies; each has a page, study-NAME.html
     out/figures.html           the toy figures
@@ -18,7 +19,7 @@ comes from records, which lie beside them; the same records give the same bytes.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -31,14 +32,33 @@ from acprop.records import FigureRecord, write
 from acprop.report.claim_groups import KIND_WORDS, group_claims
 from acprop.report.collect import Content
 from acprop.report.explorer import write_explorer
+from acprop.report.figures import image_size
+from acprop.report.headline import effects, findings, reach
 from acprop.report.paper import PaperEntry, entries, published_about
 from acprop.report.paper_entries import entry_result
-from acprop.report.study_pages import Given, PrepareStudy, StudySection, by_page
+from acprop.report.study_pages import (
+    GivenStudy,
+    PrepareStudy,
+    StudySection,
+    by_page,
+    searched_settings,
+)
 from acprop.report.style import OPTIMIZERS, display, for_dark, optimizer_of
 from acprop.report.templating import environment, policy
 from acprop.report.words import duration, plain_words
 
-Each = Callable[[PrepareStudy, Sequence[Given]], Iterable[StudySection]]
+Each = Callable[[PrepareStudy, Sequence[GivenStudy]], Iterable[StudySection]]
+# In the order of the navigation; one that is not written is left out.
+PAGES = {
+    "index.html": "Start",
+    "paper.html": "Paper versus ours",
+    "claims.html": "Claims",
+    "studies.html": "Studies",
+    "figures.html": "Figures",
+    "explorer.html": "Explorer",
+    "about.html": "How to read this",
+    "docs/index.html": "Documentation",  # if somebody has put it there
+}
 
 
 class SiteFigure(NamedTuple):
@@ -48,6 +68,7 @@ class SiteFigure(NamedTuple):
     picture: str
     records: str
     places: tuple[str, ...]
+    size: tuple[int, int]
 
 
 def write_site(
@@ -68,10 +89,16 @@ def write_site(
     figures = [_figure(out, figure) for figure in content.figures]
     shown = [figure for figure in figures if figure.picture]
     lost = [figure.about for figure in figures if not figure.picture]
-    stored = [(study, runs, False) for study, runs in content.studies]
-    fresh = [(study, runs, True) for study, runs in content.here]
+    given_studies = [
+        *(GivenStudy(study, runs) for study, runs in content.studies),
+        *(GivenStudy(study, runs, is_here=True) for study, runs in content.here),
+    ]
+    searched = searched_settings(given_studies)
+    given_studies = [
+        one._replace(searched=searched.get(one.study.name, ())) for one in given_studies
+    ]
     prepare = PrepareStudy(out, content.artifacts, content.places)
-    sections = list(each(prepare, [*stored, *fresh]))
+    sections = list(each(prepare, given_studies))
     content.problems.extend(line for one in sections for line in one.problems)
     if content.verdicts:
         write(out / "verdicts.jsonl", content.verdicts)
@@ -79,13 +106,17 @@ def write_site(
     by_name = {s[0].record.name: [one.found for one in s] for s in studies.values()}
     named = {figure.about.name: figure.about for figure in shown}
     claims = {verdict.claim: verdict for verdict in content.verdicts}
+    owners, against = group_claims(content.verdicts), effects(studies)
     given: dict[str, Any] = {
         "about": _about(about),
-        "owners": group_claims(content.verdicts),
+        "owners": owners,
+        "effects": against,
+        "reach": reach(against),
+        "findings": findings(against, studies, owners, claims),
         "results": [entry_result(e, by_name, named, claims) for e in entries()],
         "figures": shown,
         "studies": studies,
-        "pictures": {one.found.key: one.figures for one in sections},
+        "sections": {one.found.key: one for one in sections},
         "n_done": sum(one.found.n_done for one in sections),
         "places": _places(),
         "problems": content.problems,
@@ -95,26 +126,40 @@ def write_site(
             *(f"{s.record.title}: {why}" for s in sections for why in s.missing),
         ],
     }
-    pages = _render(given)
-    write_explorer(out, {"index.html": "Start"})
+    has_docs = files.below(out, "docs", "index.html").is_file()
+    pages = _render(given, has_docs=has_docs)
+    write_explorer(out, _navigation(pages, has_docs=has_docs))
     # The start page last: it is there when all that it leads to is.
     for name in sorted(pages, key=lambda name: name == "index.html"):
         files.write(out / name, pages[name])
     return out / "index.html"
 
 
-def _render(given: Mapping[str, Any]) -> dict[str, str]:
+def _navigation(names: Collection[str], *, has_docs: bool) -> dict[str, str]:
+    known = {*names, "explorer.html", *(["docs/index.html"] if has_docs else [])}
+    return {page: title for page, title in PAGES.items() if page in known}
+
+
+def _render(given: Mapping[str, Any], *, has_docs: bool) -> dict[str, str]:
     made = _environment()
     optional = {"claims": "owners", "studies": "studies", "figures": "figures"}
     names = ["index.html", "about.html", "paper.html"]
     names += [f"{page}.html" for page, key in optional.items() if given[key]]
-    everywhere = {**given, "pages": frozenset(names)}
+    everywhere = {**given, "pages": _navigation(names, has_docs=has_docs)}
     pages = {
         name: made.get_template(name).render(**everywhere, here=name) for name in names
     }
     template = made.get_template("study.html")
     for page, study in given["studies"].items():
         pages[page] = template.render(**everywhere, here="studies.html", study=study)
+    template = made.get_template("entry.html")
+    results = given["results"]
+    for before, a, after in zip(
+        [None, *results[:-1]], results, [*results[1:], None], strict=True
+    ):
+        around = {"a": a, "before": before, "after": after}
+        name = f"paper-{a.entry.id}.html"
+        pages[name] = template.render(**everywhere, here="paper.html", **around)
     return pages
 
 
@@ -178,6 +223,7 @@ def _figure(out: Path, figure: FigureRecord) -> SiteFigure:
 
     picture = there("figures", f"{figure.name}.svg")
     picture = picture or there("figures", f"{figure.name}.png")
+    size = image_size(out / picture) if picture else (0, 0)
     records = there("figures", "records", f"{figure.name}.jsonl")
     places = tuple(entry.label for entry in entries() if figure.name in entry.figures)
-    return SiteFigure(figure, picture, records, places)
+    return SiteFigure(figure, picture, records, places, size)

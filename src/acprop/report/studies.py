@@ -2,8 +2,9 @@
 
 Which arms are shown follows from the study's axes. Arms that differ in one of them are
 all shown; of those that differ in anything else, the one that validation prefers, as
-`selection.best` says. What the test data say never decides. Where contestants are
-compared by a ruleset, every arm is shown.
+`selection.best` says. What the test data say never decides. Where the study was run at
+scale "search" too, its winners are shown; where contestants are compared by a ruleset,
+every arm.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 from acprop import files
 from acprop.metrics import is_declared, metric_of
-from acprop.plain import canonical
+from acprop.plain import Plain, canonical
 from acprop.records import BadRecordError, RunRecord, StudyRecord
 from acprop.report.selection import TrialResult, best, selection_metric, trial_results
 from acprop.report.statistics import (
@@ -26,7 +27,8 @@ from acprop.report.style import display
 from acprop.report.variants import RULE, variant, without_rule
 
 # From the least evidence to the most; a scale of someone's own is more than smoke.
-SCALES = {"search": 0, "smoke": 1, "small": 3, "paper": 4}
+SEARCH = "search"  # the scale at which settings are looked for
+SCALES = {SEARCH: 0, "smoke": 1, "small": 3, "paper": 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class StudyRuns:
 
     trials: the runs by which settings were chosen; they are in no arm.
     is_here: this machine has just run it; else it is evidence from before.
+    searched: the settings that the study's search preferred, one for each method.
     """
 
     study: StudyRecord
@@ -42,6 +45,7 @@ class StudyRuns:
     arms: tuple[Arm, ...] = ()
     trials: tuple[RunRecord, ...] = ()
     is_here: bool = False
+    searched: tuple[Plain, ...] = ()
 
     @property
     def key(self) -> str:
@@ -90,9 +94,23 @@ class StudyRuns:
         """One arm for each method and task."""
         return self._shown(())
 
+    @property
+    def is_searched(self) -> bool:
+        """Are its arms those that a search chose?"""
+        return bool(self._winners)
+
+    @property
+    def _winners(self) -> list[Arm]:
+        return [arm for arm in self.arms if arm.settings in self.searched]
+
     def _shown(self, axes: Sequence[str]) -> list[Arm]:
-        is_paper = self.study.ruleset == "paper"
-        return shown_arms(self.arms, axes) if is_paper else list(self.arms)
+        if self.study.ruleset != "paper":
+            return list(self.arms)
+        winners = self._winners
+        methods = {arm.method for arm in winners}
+        others = [a for a in shown_arms(self.arms, axes) if a.method not in methods]
+        kept = {id(arm) for arm in (*winners, *others)}
+        return [arm for arm in self.arms if id(arm) in kept]
 
     @property
     def columns(self) -> list[str]:
@@ -152,7 +170,11 @@ class StudyRuns:
 
 
 def gather(
-    study: StudyRecord, runs: Iterable[RunRecord], *, is_here: bool = False
+    study: StudyRecord,
+    runs: Iterable[RunRecord],
+    *,
+    is_here: bool = False,
+    searched: Iterable[Plain] = (),
 ) -> StudyRuns:
     """The runs that the study names, in its order, as far as there are records.
 
@@ -180,7 +202,8 @@ def gather(
         )
     tried = [run for trial in study.tuning.get("trials", ()) for run in trial["runs"]]
     trials = tuple(known[name] for name in dict.fromkeys(tried) if name in known)
-    return StudyRuns(study, found, tuple(arms_of(found)), trials, is_here)
+    arms = tuple(arms_of(found))
+    return StudyRuns(study, found, arms, trials, is_here, tuple(searched))
 
 
 def method_settings(arms: Sequence[Arm]) -> list[str]:

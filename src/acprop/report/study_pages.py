@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from acprop import files
+from acprop.plain import Plain
 from acprop.records import (
     BadRecordError,
     Curves,
@@ -18,17 +19,18 @@ from acprop.records import (
     StudyRecord,
     write,
 )
-from acprop.report.figures import draw_once
+from acprop.report.figures import draw_once, image_size
 from acprop.report.gallery import Gallery, build_gallery
 from acprop.report.paper import published_curves
-from acprop.report.studies import StudyRuns, gather
+from acprop.report.results import ComparedArm, ResultLine, compared_arms, result_line
+from acprop.report.studies import SEARCH, StudyRuns, gather
 from acprop.report.study_figures import study_figures
-from acprop.report.tables import TextTable, study_table, trial_table
-from acprop.report.words import duration, plain_words, study_command, study_sentence
+from acprop.report.tables import TextTable, settings_table, study_table, trial_table
+from acprop.report.words import duration, plain_words, study_command
 
 EMPTY = TextTable()
 NO_PICTURES = Gallery()
-Given = tuple[StudyRecord, Sequence[RunRecord], bool]  # of `StudyRuns`: is_here
+NO_RESULT = ResultLine("no result", "none", "No run has a result to show.")
 MACHINE = ("system", "processor", "cores", "torch")  # what is quoted of one
 FEW = 5  # runs without a record that are named one by one
 
@@ -52,13 +54,22 @@ CAPTIONS = {
 }
 
 
+class GivenStudy(NamedTuple):
+    """A study and its runs. is_here, searched: as in `StudyRuns`."""
+
+    study: StudyRecord
+    runs: Sequence[RunRecord]
+    is_here: bool = False
+    searched: tuple[Plain, ...] = ()
+
+
 class StudyFigure(NamedTuple):
-    """path: relative to the pages. is_ours: of this study, and so of its scale."""
+    """path: relative to the pages. size: in pixels."""
 
     path: str
     caption: str
     alt: str
-    is_ours: bool = True
+    size: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +78,9 @@ class StudySection:
 
     found     its runs; none if they could not be understood, see missing
     origin    on which machine and of which commit
+    compared  every arm that is shown, beside its reference
+    line      the result in one sentence
+    settings  of the arms in the table
     every     all settings, where the table has only the chosen ones
     missing   what was not run or could not be shown
     problems  its records that could not be shown, each with its place and why
@@ -82,8 +96,10 @@ class StudySection:
     messages: tuple[str, ...] = ()
     figures: tuple[StudyFigure, ...] = ()
     gallery: Gallery = NO_PICTURES
-    sentence: str = ""
+    compared: tuple[ComparedArm, ...] = ()
+    line: ResultLine = NO_RESULT
     table: TextTable = EMPTY
+    settings: TextTable = EMPTY
     every: TextTable = EMPTY
     trials: TextTable = EMPTY
     problems: tuple[str, ...] = ()
@@ -104,6 +120,11 @@ class StudySection:
             f"{n} seeds" if n > 1 else "one seed" if n else "",
         ]
         return ", ".join(filter(None, parts))
+
+    @property
+    def is_ranked(self) -> bool:
+        """May somebody win at this scale?"""
+        return self.record.scale not in ("smoke", SEARCH)
 
     @property
     def command(self) -> str:
@@ -132,17 +153,17 @@ class PrepareStudy:
     artifacts: Mapping[str, Path]
     places: Mapping[str, str]
 
-    def __call__(self, given: Given) -> StudySection:
+    def __call__(self, given: GivenStudy) -> StudySection:
         """Write a study's records, then draw from what was written.
 
         A record may have every type right and still make no sense (`BadRecordError`):
         it is named and left out, and the rest is shown.
         """
-        study, able, is_here = given
+        study, able, is_here, searched = given
         problems: list[str] = []
         while True:
             try:
-                found = gather(study, able, is_here=is_here)
+                found = gather(study, able, is_here=is_here, searched=searched)
                 _check_strays(found, able)
                 return replace(self._section(found), problems=tuple(problems))
             except BadRecordError as error:
@@ -159,7 +180,8 @@ class PrepareStudy:
 
     def _section(self, found: StudyRuns) -> StudySection:
         study, runs = found.study, (*found.runs, *found.trials)
-        table = study_table(found)
+        compared = compared_arms(found)
+        table = study_table(found, compared)
         has_more = study.ruleset == "paper" and len(found.arms) > len(table.rows)
         drawings = study_figures(found)
         path = files.below(self.out, "studies", f"{found.key}.jsonl")
@@ -177,9 +199,11 @@ class PrepareStudy:
             messages=_messages(runs),
             figures=tuple(self._draw(found, drawings)),
             gallery=build_gallery(self.out, found, self.artifacts),
-            sentence=study_sentence(found),
+            compared=tuple(compared),
+            line=result_line(found, compared),
             table=table,
-            every=study_table(found, every=True) if has_more else EMPTY,
+            settings=settings_table(found),
+            every=settings_table(found, every=True) if has_more else EMPTY,
             trials=trial_table(found),
         )
 
@@ -194,12 +218,27 @@ class PrepareStudy:
             axes = " and ".join(r.x_label for r in records if isinstance(r, Curves))
             caption = CAPTIONS[kind].format(axes=axes)
             alt = f"{found.study.title}, {found.study.scale} scale: {kind}"
-            yield StudyFigure(path.relative_to(self.out).as_posix(), caption, alt)
+            place = path.relative_to(self.out).as_posix()
+            yield StudyFigure(place, caption, alt, image_size(path))
         if (curves := published_curves(found.study.name)) is not None:
             place = f"studies/{curves.name}.svg"
             draw_once([curves], self.out / place, title="")
             alt = f"published curves beside {found.key}"
-            yield StudyFigure(place, CAPTIONS["published"], alt, is_ours=False)
+            size = image_size(self.out / place)
+            yield StudyFigure(place, CAPTIONS["published"], alt, size)
+
+
+def searched_settings(studies: Iterable[GivenStudy]) -> dict[str, tuple[Plain, ...]]:
+    """The settings that validation prefers at scale "search", by the study's name."""
+    found: dict[str, tuple[Plain, ...]] = {}
+    for study, runs, *_ in studies:
+        if study.scale == SEARCH:
+            try:
+                methods = gather(study, runs).methods
+            except BadRecordError:  # which is named where the search itself is shown
+                continue
+            found[study.name] = tuple(arm.settings for arm in methods)
+    return found
 
 
 def _check_strays(found: StudyRuns, runs: Sequence[RunRecord]) -> None:

@@ -1,9 +1,4 @@
-"""A study's runs as tables of text, by one builder for every ruleset.
-
-Who is better is taken from `comparisons.compare_pairs`, which sees all comparisons of a
-table at once. They are with ACProp (default), else another ACProp, else the first; seed
-by seed, on the same task and at the same place of the study's axes.
-"""
+"""A study's runs as tables of text, by one builder for every ruleset."""
 
 import math
 from collections.abc import Sequence
@@ -11,19 +6,17 @@ from dataclasses import dataclass
 from typing import Self
 
 from acprop.metrics import metric_of
-from acprop.records import StudyRecord
-from acprop.report.comparisons import Comparison, compare_pairs, to_target
+from acprop.report.comparisons import to_target
+from acprop.report.results import ComparedArm, compared_arms
 from acprop.report.selection import selection_metric, winner
 from acprop.report.statistics import Arm, brief, describe, over_seeds, unclean
 from acprop.report.studies import StudyRuns
-from acprop.report.variants import first_of
 from acprop.report.words import (
     NONE,
     difference_words,
     numbers,
     p_words,
     run_count,
-    scale_words,
     summary_words,
 )
 
@@ -51,41 +44,58 @@ class TextTable:
         return cls(tuple(cells), rows, " ".join(filter(None, caption)))
 
 
-def study_table(found: StudyRuns, *, every: bool = False) -> TextTable:
+def study_table(
+    found: StudyRuns, compared: Sequence[ComparedArm] | None = None
+) -> TextTable:
     """Final values with intervals, and who is better than the reference.
 
-    One row for each arm shown; with every, one for each there is, not compared. A heat
-    map shows its axes; its table has the setting that validation chose.
+    One row for each arm shown. A heat map shows its axes; its table has the setting
+    that validation chose. compared: what `compared_arms` says, if that is known.
     """
-    study, metric = found.study, found.metric
-    arms = list(found.arms) if every else found.rows
-    if not arms:
+    compared = compared_arms(found) if compared is None else compared
+    if not compared:
         return TextTable()
-    names, trials = found.names(arms), _trial_counts(found)
-    cells = {"optimizer": names}
-    for name in [] if study.contestants else found.columns:
-        texts = [describe(arm, [name], bare=True).partition(" = ")[2] for arm in arms]
-        cells[name] = [text or NONE for text in texts]
+    metric, trials = found.metric, _trial_counts(found)
+    arms, names = [one.arm for one in compared], [one.name for one in compared]
+    # What is compared comes first, with its verdict.
+    cells = {"optimizer": names} | _metric_cells(arms, metric)
+    is_compared = _comparison_cells(compared, metric)
+    cells |= is_compared
+    cells["runs"] = [run_count(arm) for arm in arms]
     if trials:
         cells["trials"] = [trials.get(name, NONE) for name in names]
-    cells["runs"] = [run_count(arm) for arm in arms]
-    # What is compared comes first, with its verdict: a wide table is cut at its right.
-    cells |= _metric_cells(arms, metric)
-    compared = {} if every else _comparison_cells(found, arms, metric)
-    cells |= compared
-    by_validation = selection_metric(found.runs)
-    chosen_by = by_validation if len(arms) < len(found.arms) else None
-    for other in (*study.metrics, *filter(None, [chosen_by])):
+    for other in found.study.metrics:
         cells |= _metric_cells(arms, other)
-    if by_validation and study.target is not None:
-        goal = f"{numbers(by_validation, [study.target], 0.0)[0]} "
-        goal += metric_of(by_validation).label
-        cells[f"steps and seconds to {goal}"] = [
-            _speed_words(arm, by_validation, study.target) for arm in arms
-        ]
-    caption = _caption(study, chosen_by, is_compared=bool(compared))
     note = unclean([run for arm in arms for run in arm.runs])
+    caption = _caption(found, arms, is_compared=bool(is_compared))
     return TextTable.of(cells, caption, note)
+
+
+def settings_table(found: StudyRuns, *, every: bool = False) -> TextTable:
+    """The settings of each arm shown, and how soon it reached the target.
+
+    every: of each there is, with its results, which are not compared.
+    """
+    arms = list(found.arms) if every else found.rows
+    columns = [] if found.study.contestants else found.columns
+    if not arms or not (columns or found.study.target is not None):
+        return TextTable()
+    cells = {"optimizer": found.names(arms)}
+    if columns:
+        cells["settings"] = [describe(a, columns, bare=True) or NONE for a in arms]
+    by_validation = selection_metric(found.runs)
+    chosen = [by_validation] if by_validation and len(arms) < len(found.arms) else []
+    if every:
+        cells["runs"] = [run_count(arm) for arm in arms]
+        chosen = [found.metric, *found.study.metrics]
+    for metric in chosen:
+        cells |= _metric_cells(arms, metric)
+    if by_validation and found.study.target is not None:
+        goal = numbers(by_validation, [found.study.target], 0.0)[0]
+        cells[f"steps and seconds to {goal} {metric_of(by_validation).label}"] = [
+            _speed_words(arm, by_validation, found.study.target) for arm in arms
+        ]
+    return TextTable.of(cells)
 
 
 def trial_table(found: StudyRuns) -> TextTable:
@@ -130,53 +140,32 @@ def markdown(table: TextTable) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
 
-def _references(found: StudyRuns, arms: Sequence[Arm]) -> list[Arm | None]:
-    """With which arm each is compared; a reference is so with itself."""
-    first = first_of(arm.optimizer for arm in arms) or arms[0].optimizer
-    axes = () if found.study.shows == "heatmap" else found.study.axes
-
-    def place(arm: Arm) -> tuple[object, ...]:
-        return arm.conditions, [arm.known.get(name) for name in axes]
-
-    def reference(arm: Arm) -> Arm | None:
-        alike = [a for a in arms if a.optimizer == first and place(a) == place(arm)]
-        is_clear = len(alike) == 1 or bool(found.study.contestants and alike)
-        return alike[0] if is_clear else None
-
-    return [reference(arm) for arm in arms]
-
-
 def _metric_cells(arms: Sequence[Arm], metric: str) -> dict[str, list[str]]:
     cells = [summary_words(metric, over_seeds(arm, metric)) for arm in arms]
     return {metric_of(metric).label: cells}
 
 
 def _comparison_cells(
-    found: StudyRuns, arms: Sequence[Arm], metric: str
+    compared: Sequence[ComparedArm], metric: str
 ) -> dict[str, list[str]]:
-    """Every arm beside its reference, as one family; empty if nobody has another."""
-    references = _references(found, arms)
-    beside = list(zip(arms, references, strict=True))
-    pairs = [(a, r) for a, r in beside if r is not None and r is not a]
-    if not pairs:
+    """Every arm beside its reference; empty if nobody has another."""
+    references = dict.fromkeys(one.reference for one in compared if one.comparison)
+    if not references:
         return {}
-    made = iter(compare_pairs(pairs, metric))
-    rows: list[tuple[str, str, str]] = []
-    for arm, reference in beside:
-        if reference is None or reference is arm:
-            rows.append(("reference" if reference else NONE, NONE, NONE))
-        else:
-            rows.append(_comparison_words(next(made), metric))
-    (name,) = found.names([pairs[0][1]])
-    difference = f"{metric_of(metric).label}: difference to {name}"
-    heads = (difference, "p (Holm)", "verdict")
+    rows = [_comparison_words(one, metric) for one in compared]
+    names = list(map(str, references))
+    name = names[0] if len(names) == 1 else names[0].partition(", ")[0]
+    heads = (f"difference to {name}", "verdict", "p (Holm)")
     return {head: [row[i] for row in rows] for i, head in enumerate(heads)}
 
 
-def _comparison_words(found: Comparison, metric: str) -> tuple[str, str, str]:
+def _comparison_words(one: ComparedArm, metric: str) -> tuple[str, str, str]:
+    found = one.comparison
+    if found is None:
+        return "reference" if one.reference else NONE, NONE, NONE
     if not found.difference.n:
-        return NONE, NONE, "no seed finished in both"
-    return difference_words(found.difference, metric), p_words(found.p), found.words
+        return NONE, "no seed finished in both", NONE
+    return difference_words(found.difference, metric), found.words, p_words(found.p)
 
 
 def _speed_words(arm: Arm, metric: str, target: float) -> str:
@@ -198,21 +187,14 @@ def _trial_counts(found: StudyRuns) -> dict[str, str]:
     }
 
 
-def _caption(study: StudyRecord, chosen_by: str | None, *, is_compared: bool) -> str:
-    scale = scale_words(study)
-    chosen = CHOSEN[study.ruleset]
-    if chosen_by:
-        chosen = f"settings chosen by {metric_of(chosen_by).words} alone"
-    text = (
-        f"{scale[0].upper()}{scale[1:]}, ruleset {study.ruleset}: {chosen}. At the "
-        "end of training, mean ± standard deviation [95 % interval: Student's below 8 "
-        "seeds, bootstrap from 8] over finished runs; failed runs are counted and "
-        "never dropped"
-    )
-    if is_compared:
-        text += (
-            "; differences are paired by seed, and called better or worse only if the "
-            "interval leaves out zero, Holm's p over all of them is below 0.05, and "
-            "there are five seeds or more"
-        )
-    return f"{text} (docs/protocol.md)."
+def _caption(found: StudyRuns, arms: Sequence[Arm], *, is_compared: bool) -> str:
+    """How settings came about, and what the numbers are; about.html has the rest."""
+    by_validation = selection_metric(found.runs)
+    chosen = CHOSEN[found.study.ruleset]
+    if found.is_searched:
+        chosen = "each optimizer at the settings that a search preferred"
+    elif by_validation and len(arms) < len(found.arms):
+        chosen = f"settings chosen by {metric_of(by_validation).words} alone"
+    text = f"{chosen[0].upper()}{chosen[1:]}; mean ± standard deviation [95 % interval]"
+    paired = ", differences paired by seed" if is_compared else ""
+    return f"{text} over finished runs{paired}."

@@ -1,4 +1,4 @@
-"""What pages and tables say: values and counts as text, a study in one sentence."""
+"""What pages and tables say: values, counts and times as text."""
 
 import math
 from collections import Counter
@@ -7,9 +7,7 @@ from typing import Any
 
 from acprop.metrics import metric_of
 from acprop.records import StudyRecord
-from acprop.report.statistics import Arm, Summary, describe, over_seeds, unclean
-from acprop.report.studies import StudyRuns
-from acprop.report.style import display
+from acprop.report.statistics import Arm, Summary
 
 NONE = "–"
 NB = "\N{NO-BREAK SPACE}"
@@ -65,42 +63,10 @@ def run_count(arm: Arm) -> str:
     return f"{len(arm.done)} of {len(arm.runs)} finished: {words}{arm.mark}"
 
 
-def scale_words(study: StudyRecord) -> str:
-    """smoke scale (2 of 200 epochs)."""
-    note = study.note.strip().rstrip(".")
-    return f"{study.scale} scale ({note})" if note else f"{study.scale} scale"
-
-
 def study_command(study: StudyRecord) -> str:
     """What runs a study again."""
     rules = "" if study.ruleset == "paper" else f" --ruleset {study.ruleset}"
     return f"acprop bench study {study.name} --scale {study.scale}{rules}"
-
-
-def study_sentence(found: StudyRuns) -> str:
-    """The result in one sentence that also says how it differs from the paper's.
-
-    One value for each optimizer and task, at the setting that validation chose.
-    """
-    study, metric, shown = found.study, found.metric, found.methods
-    if not shown:
-        return ""
-    parts: list[str] = []
-    for arm in shown:
-        seen = over_seeds(arm, metric)
-        # "3 runs" tells nothing new; that some were lost does.
-        lost = [run_count(arm)] if len(arm.done) < len(arm.runs) else []
-        settings = describe(arm, found.columns, bare=True)
-        known = [text for text in [settings, *lost] if text]
-        which = f" ({'; '.join(known)})" if known else ""
-        value = summary_words(metric, seen).partition(" [")[0] if seen.n else "no value"
-        parts.append(f"{display(arm.optimizer)}{which} {value}{arm.mark}")
-    how = "mean ± standard deviation over seeds"
-    if len(shown) < len(found.arms):
-        how += ", at the setting that validation chose"
-    what = f"ruleset {study.ruleset}, final {metric_of(metric).label} ({how})"
-    note = unclean([run for arm in shown for run in arm.runs])
-    return f"At {scale_words(study)}, {what}: {'; '.join(parts)}. {note}".rstrip()
 
 
 def plain_words(value: Any) -> str:

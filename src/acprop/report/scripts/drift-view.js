@@ -51,11 +51,12 @@ export function makeDriftView(root, change) {
 function compute(state, problem, gradients, alpha, key) {
   const method = withDelay(METHODS[key], state.delay);
   const convention = conventionOf(method, state.convention);
-  const { d, s, size } = run(method, convention, state, gradients);
+  const { d, m, s, size } = run(method, convention, state, gradients);
   return {
     key,
     label: method.label,
     x: walk(problem, d, alpha),
+    m,
     s,
     size: size.map((value, i) => alpha[i] * value),
     ...explain(problem, method, convention, state, state.steps),
@@ -104,7 +105,8 @@ function drawRuns(charts, state, problem, gradients, found) {
   // m, v and s are the same for all methods that have them.
   const moments = (key) => {
     const method = METHODS[key];
-    return run(method, conventionOf(method, state.convention), state, gradients);
+    const known = state.delay === 1 && found.find((one) => one.key === key);
+    return known || run(method, conventionOf(method, state.convention), state, gradients);
   };
   const [centered, plain] = [moments("acprop-paper"), moments("adam")];
   const line = (key, values, label = key) => ({ key, label, values });

@@ -16,10 +16,10 @@ const PERIODS = [5, 10, 20, 50, 100, 200];
 // Crossings of neighbouring periods that are farther apart than this are two branches.
 const JUMP = 2.2;
 
-// Every P up to 15, then such as lie evenly on a logarithmic axis.
+// Every P up to 12, then such as lie evenly on a logarithmic axis.
 function rows(least) {
   const found = [];
-  for (let P = least; P < MOST; P = Math.max(P + 1, Math.round(P * 1.1))) found.push(P);
+  for (let P = least; P < MOST; P = Math.max(P + 1, Math.round(P * 1.13))) found.push(P);
   return [...found, MOST];
 }
 

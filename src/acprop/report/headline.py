@@ -1,0 +1,195 @@
+"""What the start page says first: the default against AdamW, and what stands.
+
+Every sentence is made from records. One about a claim in words of ours is shown only
+while the records have the verdict that it reports.
+
+How much better the default is, in percent of what AdamW has, so that tasks fit on one
+axis: of its error 1 - y for a share y, of y for a loss, a distance or a score. Who is
+better is taken from the study's own comparison, corrected with all others of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from acprop.metrics import metric_of
+from acprop.records import Verdict
+from acprop.report.claim_groups import Owner
+from acprop.report.comparisons import FEWEST
+from acprop.report.results import ComparedArm, listed
+from acprop.report.statistics import Summary, over_seeds
+from acprop.report.study_pages import StudySection
+from acprop.report.style import display
+from acprop.report.words import difference_words
+
+OURS, RIVAL = "acprop", "adamw"
+ENDS = (1, 2, 5, 10, 20, 30, 40, 50, 75, 100)  # of an axis, in percent
+FLIPPED = {"better": "worse", "worse": "better"}
+# In plain words, and the verdicts that must be recorded for that.
+STATEMENTS = (
+    (
+        "The paper’s centre stands: on its counterexample ACProp converges for all "
+        "betas, where Adam fails for every β2 at some period, and the step of an "
+        "asynchronous method is unbiased.",
+        {"lemma-3.3": "holds", "lemma-3.1": "holds", "async-step-is-unbiased": "holds"},
+    ),
+    (
+        "Both convergence theorems fail as printed; each holds with other constants, "
+        "which stand beside the printed ones.",
+        {
+            "theorem-4.1-as-printed": "fails",
+            "theorem-4.1-corrected": "holds",
+            "momentum-theorem-as-printed": "fails",
+            "momentum-theorem-corrected": "holds",
+        },
+    ),
+)
+
+
+class Finding(NamedTuple):
+    """A sentence, and the page that has its evidence."""
+
+    text: str
+    page: str
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """How much better the default is than AdamW on one task.
+
+    mean, low, high: in percent of AdamW's. words: in the metric's own unit.
+    """
+
+    title: str
+    page: str
+    metric: str
+    mean: float
+    low: float
+    high: float
+    words: str
+    verdict: str
+    n: int
+
+
+def effects(pages: Mapping[str, Sequence[StudySection]]) -> list[Effect]:
+    """One for each study in which both ran on five seeds; the largest first."""
+    found: list[Effect] = []
+    for sections in pages.values():
+        made = (_effect(s, one) for s in sections if s.is_ranked for one in s.compared)
+        first = next(filter(None, made), None)
+        found += [first] if first else []
+    return sorted(found, key=lambda effect: -effect.mean)
+
+
+def reach(found: Sequence[Effect]) -> int:
+    """Where an axis for all of them ends, in percent, on both sides."""
+    most = max((max(abs(e.low), abs(e.high)) for e in found), default=1.0)
+    return next((end for end in ENDS if end >= most), ENDS[-1])
+
+
+def findings(
+    found: Sequence[Effect],
+    pages: Mapping[str, Sequence[StudySection]],
+    owners: Sequence[Owner],
+    claims: Mapping[str, Verdict],
+) -> list[Finding]:
+    """Three to five sentences, as far as there are records."""
+    made = [*_against(found), *_beaten(pages), *_counted(owners)]
+    for text, needed in STATEMENTS:
+        known = {name: claims[name].verdict for name in needed if name in claims}
+        if known == needed:
+            made.append(Finding(text, f"claims.html#claim-{next(iter(needed))}"))
+    return made
+
+
+def _effect(section: StudySection, one: ComparedArm) -> Effect | None:
+    """None unless it is AdamW, compared with the default."""
+    ours = next((c.arm for c in section.compared if c.arm.optimizer == OURS), None)
+    seen = one.comparison.difference if one.comparison else None
+    if one.arm.optimizer != RIVAL or ours is None or one.comparison is None:
+        return None
+    metric = metric_of(section.found.metric)
+    mean = over_seeds(one.arm, metric.name).mean
+    whole = 1 - mean if metric.unit == "%" and metric.sign > 0 else abs(mean)
+    if seen is None or seen.n < FEWEST or not whole > 0:
+        return None
+    # From AdamW less the default to the default less AdamW, then higher is better.
+    less = Summary(seen.n, -seen.mean, seen.std, -seen.high, -seen.low)
+    ends = [metric.sign * 100 * v / whole for v in (less.low, less.high)]
+    return Effect(
+        section.record.title.partition(": ")[0],
+        f"{section.found.page}#{section.found.key}",
+        metric.label,
+        metric.sign * 100 * less.mean / whole,
+        min(ends),
+        max(ends),
+        difference_words(less, metric.name),
+        FLIPPED.get(one.comparison.words, "no difference shown"),
+        seen.n,
+    )
+
+
+def _against(found: Sequence[Effect]) -> list[Finding]:
+    if not found:
+        return []
+    named = {
+        word: [e.title for e in found if e.verdict == word]
+        for word in ("better", "worse", "no difference shown")
+    }
+    better, worse, level = named.values()
+    tasks = f"{len(found)} tasks" if len(found) > 1 else "one task"
+    text = (
+        f"{display(OURS)} against {display(RIVAL)} on {tasks}, five seeds or more each: "
+        f"better on {_count(better)}, worse on {_count(worse)}, no difference shown on "
+        f"{len(level) or 'none'}."
+    )
+    return [Finding(text, "#against")]
+
+
+def _count(titles: Sequence[str]) -> str:
+    return f"{len(titles)} ({listed(titles)})" if titles else "none"
+
+
+def _beaten(pages: Mapping[str, Sequence[StudySection]]) -> list[Finding]:
+    """Who is better than the default, and where."""
+    where: dict[str, list[str]] = {}
+    others: set[str] = set()
+    for sections in pages.values():
+        for section in [s for s in sections if s.is_ranked][:1]:
+            if not any(one.arm.optimizer == OURS for one in section.compared):
+                continue
+            for one in section.compared:
+                if one.comparison is None or one.comparison.difference.n < FEWEST:
+                    continue
+                others.add(one.arm.optimizer)
+                if one.comparison.words == "better":
+                    title = section.record.title.partition(": ")[0]
+                    where.setdefault(display(one.arm.optimizer), []).append(title)
+    if not others:
+        return []
+    parts = [f"{name} ({listed(titles)})" for name, titles in where.items()]
+    beat = f"better than it somewhere: {listed(parts)}" if parts else "none is better"
+    methods = f"{len(others)} other method{'s' if len(others) > 1 else ''}"
+    return [Finding(f"Of {methods} it was compared with, {beat}.", "studies.html")]
+
+
+def _counted(owners: Sequence[Owner]) -> list[Finding]:
+    """Of the paper's claims, how many hold."""
+    made: list[Finding] = []
+    for group in owners:
+        if group.owner == "paper":
+            holds, fails, open_ = (
+                group.counts[word] for word in ("holds", "fails", "undecided")
+            )
+            central = next((k for k in group.kinds if k.kind == "central"), None)
+            text = (
+                f"Of {holds + fails + open_} statements of the paper that were "
+                f"checked, {holds} hold, {fails} fail as printed and {open_} stay "
+                "undecided"
+            )
+            if central:
+                n = central.counts["fails"]
+                text += f"; of its central results {n or 'none'} "
+                text += "fail" if n > 1 else "fails"
+            made.append(Finding(f"{text}.", "claims.html#paper"))
+    return made
