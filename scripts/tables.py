@@ -22,9 +22,10 @@ from typing import Any
 from acprop.metrics import metric_of
 from acprop.records import APART, KINDS, Curves, RunRecord, StudyRecord, Verdict, read
 from acprop.report.comparisons import Comparison, compare_all, compare_pairs
+from acprop.report.results import listed
 from acprop.report.statistics import Arm, describe, over_seeds, unclean
 from acprop.report.studies import StudyRuns, gather, method_settings
-from acprop.report.tables import TextTable, markdown, study_table
+from acprop.report.tables import TextTable, markdown, settings_table, study_table
 from acprop.report.variants import first_of
 from acprop.report.words import difference_words, summary_words
 
@@ -81,6 +82,10 @@ def study(name: str, *, metrics: Sequence[str] = ()) -> str:
     mark = {"trials": "trials †" if unclean(found.trials) else "trials"}
     head = [mark.get(made.columns[i], made.columns[i]) for i in kept]
     rows = [[row[i] for i in kept] for row in made.rows]
+    settings = settings_table(found)
+    if "settings" in settings.columns:
+        head.append("settings")
+        rows = [[*row, more[1]] for row, more in zip(rows, settings.rows, strict=True)]
     return table(head, rows, unclean(found.trials), unclean(found.runs))
 
 
@@ -123,9 +128,9 @@ WORDS = ("better", "worse", "no difference shown")
 @cache
 def chosen(name: str) -> list[tuple[Arm, Comparison | None]]:
     """Each method at the settings that its search preferred, beside the default."""
-    wanted = [arm.settings for arm in records(f"{name}-search").methods]
-    found = records(f"{name}-small")
-    arms = [arm for arm in found.arms if arm.settings in wanted]
+    wanted = tuple(arm.settings for arm in records(f"{name}-search").methods)
+    found = replace(records(f"{name}-small"), searched=wanted)
+    arms = found.methods
     arms.sort(key=lambda arm: arm.optimizer != "acprop")  # the default first
     compared = compare_all(arms, arms[0], found.metric)
     return list(zip(arms, compared, strict=True))
@@ -175,7 +180,7 @@ def verdicts() -> str:
             if comparison is not None:
                 word = comparison.words if comparison.words in WORDS else WORDS[-1]
                 found.setdefault(word, []).append(f"on {DEFAULT[name][1]}")
-        parts = [f"{word} {_listed(found[word])}" for word in WORDS if word in found]
+        parts = [f"{word} {listed(found[word])}" for word in WORDS if word in found]
         lines += [_item(f"**{row}**: {'; '.join(parts)}.")] if parts else []
     return "".join(lines)
 
@@ -183,10 +188,6 @@ def verdicts() -> str:
 def _item(text: str) -> str:
     """An item of a list, in lines that the tests of the documents allow."""
     return textwrap.fill(text, 120, initial_indent="- ", subsequent_indent="  ") + "\n"
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
 def claims() -> str:
