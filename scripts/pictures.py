@@ -22,7 +22,8 @@ from acprop.reproduce.pages import build_page
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 # A page, from which part of it on, how wide and how high; and a study's figure.
 SHOWN = {
-    "site-paper": ("paper.html", "fig-9", 1080, 1120),
+    "site-start": ("index.html", "against", 1080, 620),
+    "site-paper": ("paper-fig-9.html", "", 1080, 1180),
     "site-claims": ("claims.html", "claim-theorem-4.1-as-printed", 1080, 560),
     "explorer": ("explorer.html", "", 1280, 1010),
 }

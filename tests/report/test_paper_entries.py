@@ -89,10 +89,6 @@ def test_smoke_scale_decides_nothing():
     assert "Smoke scale shows that it runs, not who wins." in found.outcome.verdict
 
 
-def test_data_scale_and_metric_stand_in_one_sentence():
-    (study,) = result_of("fig-9", rooms((0.3, 0.3, 0.3, 0.3))).studies
-
-
 def test_what_weighs_most_decides_and_the_rest_is_shown_below():
     small = rooms((0.30, 0.31, 0.33, 0.32, 0.34))
     smoke = replace(rooms((0.9,) * 5, scale="smoke"), is_here=True)

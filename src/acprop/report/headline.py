@@ -46,7 +46,7 @@ STATEMENTS = (
 )
 
 
-class Finding(NamedTuple):
+class Headline(NamedTuple):
     """A sentence, and the page that has its evidence."""
 
     text: str
@@ -92,13 +92,13 @@ def findings(
     pages: Mapping[str, Sequence[StudySection]],
     owners: Sequence[Owner],
     claims: Mapping[str, Verdict],
-) -> list[Finding]:
+) -> list[Headline]:
     """Three to five sentences, as far as there are records."""
     made = [*_against(found), *_beaten(pages), *_counted(owners)]
     for text, needed in STATEMENTS:
         known = {name: claims[name].verdict for name in needed if name in claims}
         if known == needed:
-            made.append(Finding(text, f"claims.html#claim-{next(iter(needed))}"))
+            made.append(Headline(text, f"claims.html#claim-{next(iter(needed))}"))
     return made
 
 
@@ -129,7 +129,7 @@ def _effect(section: StudySection, one: ComparedArm) -> Effect | None:
     )
 
 
-def _against(found: Sequence[Effect]) -> list[Finding]:
+def _against(found: Sequence[Effect]) -> list[Headline]:
     if not found:
         return []
     named = {
@@ -139,18 +139,18 @@ def _against(found: Sequence[Effect]) -> list[Finding]:
     better, worse, level = named.values()
     tasks = f"{len(found)} tasks" if len(found) > 1 else "one task"
     text = (
-        f"{display(OURS)} against {display(RIVAL)} on {tasks}, five seeds or more each: "
-        f"better on {_count(better)}, worse on {_count(worse)}, no difference shown on "
-        f"{len(level) or 'none'}."
+        f"{display(OURS)} against {display(RIVAL)} on {tasks}, five seeds or more "
+        f"each: better on {_count(better)}, worse on {_count(worse)}, no difference "
+        f"shown on {len(level) or 'none'}."
     )
-    return [Finding(text, "#against")]
+    return [Headline(text, "#against")]
 
 
 def _count(titles: Sequence[str]) -> str:
     return f"{len(titles)} ({listed(titles)})" if titles else "none"
 
 
-def _beaten(pages: Mapping[str, Sequence[StudySection]]) -> list[Finding]:
+def _beaten(pages: Mapping[str, Sequence[StudySection]]) -> list[Headline]:
     """Who is better than the default, and where."""
     where: dict[str, list[str]] = {}
     others: set[str] = set()
@@ -170,12 +170,12 @@ def _beaten(pages: Mapping[str, Sequence[StudySection]]) -> list[Finding]:
     parts = [f"{name} ({listed(titles)})" for name, titles in where.items()]
     beat = f"better than it somewhere: {listed(parts)}" if parts else "none is better"
     methods = f"{len(others)} other method{'s' if len(others) > 1 else ''}"
-    return [Finding(f"Of {methods} it was compared with, {beat}.", "studies.html")]
+    return [Headline(f"Of {methods} it was compared with, {beat}.", "studies.html")]
 
 
-def _counted(owners: Sequence[Owner]) -> list[Finding]:
+def _counted(owners: Sequence[Owner]) -> list[Headline]:
     """Of the paper's claims, how many hold."""
-    made: list[Finding] = []
+    made: list[Headline] = []
     for group in owners:
         if group.owner == "paper":
             holds, fails, open_ = (
@@ -191,5 +191,5 @@ def _counted(owners: Sequence[Owner]) -> list[Finding]:
                 n = central.counts["fails"]
                 text += f"; of its central results {n or 'none'} "
                 text += "fail" if n > 1 else "fails"
-            made.append(Finding(f"{text}.", "claims.html#paper"))
+            made.append(Headline(f"{text}.", "claims.html#paper"))
     return made
