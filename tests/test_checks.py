@@ -56,3 +56,13 @@ def test_a_value_must_be_among_those_that_there_are():
     assert checks.one_of("x", "a", ("a", "b")) == "a"
     with pytest.raises(ValueError, match="x must be one of a, b, got 'c'"):
         checks.one_of("x", "c", ("a", "b"))
+
+
+def test_of_many_names_only_the_one_that_was_meant_is_told():
+    names = [f"claim-{i}" for i in range(100, 200)]
+    with pytest.raises(
+        ValueError, match=r"^x must be one of 100 names \(claim-"
+    ) as told:
+        checks.one_of("x", "clam-150", names)
+    assert str(told.value).endswith("got 'clam-150'; did you mean claim-150?")
+    assert len(str(told.value)) < 120

@@ -1,5 +1,6 @@
 """A file is whole or not there."""
 
+from pathlib import Path
 from string import ascii_lowercase, digits
 
 import pytest
@@ -50,6 +51,21 @@ def test_a_folder_cannot_be_where_a_file_is(tmp_path):
     for path in (tmp_path / "file", tmp_path / "file" / "deep"):
         with pytest.raises(ValueError, match=r"^out must be a folder, got the file"):
             files.check_folder("out", path)
+
+
+def test_a_folder_that_nobody_may_write_to_is_refused():
+    """Not by its rights, which root ignores and a read-only disk does not have."""
+    with pytest.raises(ValueError, match=r"^out must be a folder that we may write to"):
+        files.check_folder("out", Path("/proc/new"))
+
+
+def test_a_file_cannot_be_where_a_folder_is(tmp_path):
+    files.check_file("out", tmp_path / "new" / "x.png")
+    with pytest.raises(ValueError, match=r"^out must be a file, got the folder"):
+        files.check_file("out", tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match=r"^the place of out must be a folder, got"):
+        files.check_file("out", tmp_path / "file" / "x.png")
 
 
 def test_what_is_sealed_comes_back_and_any_flipped_bit_is_noticed(tmp_path):

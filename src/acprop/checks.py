@@ -9,6 +9,7 @@ defect of ours, and ends with its traceback. Every message has the form
 from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager
 from difflib import get_close_matches
+from itertools import islice
 from math import inf, isfinite
 from numbers import Real
 from typing import Any, TypeVar
@@ -105,11 +106,21 @@ def flag(name: str, value: Any) -> bool:
 def one_of(name: str, value: T, known: Collection[Any]) -> T:
     """One of the values that there are; the remedy is the one that was meant."""
     if value not in known:
-        words = ", ".join(map(str, known)) or "none"
         raise UserError(
-            f"{name} must be one of {words}, got {value!r}{meant(value, known)}"
+            f"{name} must be one of {_listed(known)}, got {value!r}"
+            f"{meant(value, known)}"
         )
     return value
+
+
+_MANY = 40  # more names than that are a wall, in which nobody finds the one he meant
+
+
+def _listed(known: Collection[object]) -> str:
+    if len(known) <= _MANY:
+        return ", ".join(map(str, known)) or "none"
+    first = ", ".join(map(str, islice(known, 3)))
+    return f"{len(known)} names ({first} …)"
 
 
 def meant(value: object, known: Iterable[object]) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO
 
 PARTS = ".*.part"  # what a killed process may leave in a folder
@@ -41,10 +42,33 @@ def replacing(path: Path, older: Path | None = None) -> Generator[IO[bytes]]:
 
 
 def check_folder(name: str, path: Path) -> None:
-    """Refuse a path at which no folder can be: it, or one above it, is a file."""
+    """Refuse a path where no folder can be, or none that we may write to."""
     for part in (path, *path.parents):
         if part.exists() and not part.is_dir():
             raise ValueError(f"{name} must be a folder, got the file {part}")
+        if part.is_dir():
+            _check_writable(name, path, part)
+            return
+
+
+def check_file(name: str, path: Path) -> None:
+    """Refuse a path where no file can be written."""
+    if path.is_dir():
+        raise ValueError(f"{name} must be a file, got the folder {path}")
+    check_folder(f"the place of {name}", path.parent)
+
+
+def _check_writable(name: str, path: Path, there: Path) -> None:
+    """By writing: rights do not tell of a read-only disk. there: the part that is."""
+    try:
+        with TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise ValueError(
+            f"{name} must be a folder that we may write to, got {path} ({why} in "
+            f"{there}); give another"
+        ) from error
 
 
 def below(folder: Path, *names: str) -> Path:

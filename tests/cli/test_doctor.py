@@ -30,7 +30,7 @@ def test_what_is_here_is_said_with_its_version():
     assert f"studies: {n_studies} found" in result.output
 
 
-@pytest.mark.parametrize("extra", ["lab", "bench", "cluster"])
+@pytest.mark.parametrize("extra", list(doctor.EXTRAS))
 def test_every_package_of_an_extra_is_looked_for(extra):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     listed = project["optional-dependencies"][extra]
@@ -52,7 +52,8 @@ def test_what_is_missing_is_said_with_the_command_that_adds_it(monkeypatch):
     assert found["torch"]["remedy"] == ""
     shown = CliRunner().invoke(app, ["doctor"])
     assert shown.exit_code == 1
-    assert "✗ pooch: absent  → pip install 'acprop[bench]'" in shown.output
+    mended = "for training on real data, and the site  → pip install 'acprop[bench]'"
+    assert f"✗ pooch: absent, {mended}" in shown.output
 
 
 def test_missing_data_is_no_illness(monkeypatch, tmp_path):
@@ -103,10 +104,17 @@ def acprop_without(missing, *words):
     return subprocess.run(said, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("missing", ["typer", "pydantic", "numpy"])
 @pytest.mark.parametrize(
-    ("words", "extra"),
-    [("", "lab"), ("--help", "lab"), ("lab limits", "lab"), ("bench studies", "bench")],
+    ("missing", "words", "extra"),
+    [
+        ("typer", "", "lab"),
+        ("typer", "--help", "lab"),
+        ("typer", "bench studies", "bench"),
+        ("pydantic", "lab limits", "lab"),
+        ("pydantic", "bench studies", "bench"),
+        ("numpy", "lab limits", "lab"),
+        ("pydantic", "doctor", "lab"),
+    ],
 )
 def test_without_any_extra_one_line_says_which_to_install(missing, words, extra):
     """The optimizer needs torch alone; whoever tries the command is told the rest."""

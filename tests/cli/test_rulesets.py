@@ -94,7 +94,7 @@ def test_a_dry_run_prints_runs_and_minutes_and_runs_nothing(tmp_path):
 
 def test_the_optimizers_are_listed_with_their_spaces():
     text = acprop("bench", "optimizers").output
-    assert "studies/spaces/wide-1.toml" in " ".join(text.split())
+    assert "studies/spaces/wide-2.toml" in " ".join(text.split())
     lines = acprop("bench", "optimizers", "--json").stdout.splitlines()
     rows = [json.loads(line) for line in lines]
     (ours,) = [row for row in rows if row["name"] == "acprop"]

@@ -75,6 +75,10 @@ def test_a_wrong_option_is_refused_by_name(options, kind, message):
 def test_an_unknown_name_and_a_list_of_parameters_are_refused():
     with pytest.raises(ValueError, match=r"name must be one of acprop, .* got 'sgd'"):
         acprop.create("sgd", Blocks())
+    with pytest.raises(ValueError, match=r"got 'acpro'; did you mean acprop\?$"):
+        acprop.create("acpro", Blocks())
+    with pytest.raises(ValueError, match=r"name must be one of acprop, .* got 'None'"):
+        acprop.create(None, Blocks())
     with pytest.raises(TypeError, match=r"model must be a torch.nn.Module, got list"):
         acprop.create("acprop", list(Blocks().parameters()))
 

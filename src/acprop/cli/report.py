@@ -6,6 +6,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from acprop.cli.options import folder_to_write
+
 
 class _BuildByDefault(TyperGroup):
     """`acprop report results --out DIR` means `acprop report build results …`."""
@@ -18,8 +20,8 @@ class _BuildByDefault(TyperGroup):
 
 app = typer.Typer(
     cls=_BuildByDefault,
-    help="Build the site from stored records, or show one on localhost.",
     no_args_is_help=True,
+    add_completion=False,
 )
 
 
@@ -28,7 +30,7 @@ def build(
     records: Annotated[
         list[Path], typer.Argument(help="files of records, or folders with such files")
     ],
-    out: Annotated[Path, typer.Option(help="folder for the site")],
+    out: Annotated[Path, folder_to_write("folder for the site")],
 ) -> None:
     """Build the site from stored records alone, also those of several machines."""
     from acprop.reproduce.pages import build_page

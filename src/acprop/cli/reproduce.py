@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from acprop.bench.engines import Engine
 
 
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
 @options.takes("engine", options.engine)
 def reproduce(
     engine: "Engine",
@@ -21,7 +25,7 @@ def reproduce(
     only: Annotated[
         str | None, typer.Option(help="parts: lab, vision/mnist-mlp … with commas")
     ] = None,
-    out: Annotated[Path, typer.Option(help="folder for everything")] = Path(
+    out: Annotated[Path, options.folder_to_write("folder for everything")] = Path(
         "build/reproduce"
     ),
 ) -> None:

@@ -10,6 +10,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from acprop.cli import show
+from acprop.cli.options import Runs
 from acprop.progress import duration
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def status(
     name: Annotated[str, typer.Argument(help="such as vision/cifar10-vgg11")],
     scale: Annotated[str, typer.Option(help="smoke, small or paper")] = "smoke",
     ruleset: Annotated[str, typer.Option(help="default, paper or tuned")] = "paper",
-    runs: Annotated[Path, typer.Option(help="folder of all runs")] = Path("runs"),
+    runs: Runs = Path("runs"),
     json: Annotated[bool, typer.Option("--json", help="print one object")] = False,
 ) -> None:
     """How far a study is: a line for each optimizer, and the time left."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import nn
 
+from acprop.checks import one_of
 from acprop.optim.base import FamilyOptimizer
 from acprop.optim.groups import param_groups
 from acprop.optim.optimizers import ACProp, AdaBelief, Adam, AdaShift, RMSprop
@@ -34,9 +35,8 @@ def create(
         overrides: see `acprop.param_groups`.
         options: those of the class, such as lr or convention.
     """
-    kind = NAMES.get(name.lower()) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
-    if kind is None:
-        raise ValueError(f"name must be one of {', '.join(NAMES)}, got {name!r}")
+    is_text = isinstance(name, str)  # pyright: ignore[reportUnnecessaryIsInstance]
+    kind = NAMES[one_of("name", name.lower() if is_text else repr(name), NAMES)]
     if not isinstance(model, nn.Module):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
             f"model must be a torch.nn.Module, got {type(model).__name__}; "

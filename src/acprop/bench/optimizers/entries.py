@@ -299,7 +299,8 @@ _TABLE = (
         {"lr": 3e-3, "beta1": 0.95, "beta2": 0.95, "eps": 1e-8,
          "precondition_frequency": 10, "max_precondition_dim": 10000},
         note="Adam in the eigenbasis of Shampoo's preconditioner; its first step does "
-        "not move; decay shrinks the weight that the step left",
+        "not move; decay shrinks the weight that the step left; leave a vocabulary "
+        "out by a max_precondition_dim below it, as its authors' 10000 does",
         decay="decoupled",
         published={"weight_decay": 1e-2},
         variant_of="adamw",

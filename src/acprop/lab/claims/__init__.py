@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from acprop.checks import UserError
+from acprop.checks import one_of
 from acprop.lab.claims import (
     averaging,
     averaging_first,
@@ -62,9 +62,7 @@ CLAIMS: dict[str, Claim] = {
 def find(names: Sequence[str]) -> list[str]:
     """The names of the claims meant; none named is all."""
     for name in names:
-        if name not in CLAIMS:
-            known = ", ".join(CLAIMS)
-            raise UserError(f"claim must be one of {known}, got {name}")
+        one_of("claim", name, CLAIMS)
     return list(names or CLAIMS)
 
 
