@@ -109,6 +109,64 @@ def test_with_an_exact_root_every_number_has_the_bits_of_the_loop(
     exactly(snapshot(ours), snapshot(others))
 
 
+# Rows of less than a block, of several and a short one, of one dimension, of channels
+# that come last in memory; and what else draws random bits.
+SMALL = {
+    "short rows": (33, 27),
+    "long rows": (40, 200),
+    "a vector": (5000,),
+    "channels": (9, 5, 3, 7),
+    "volumes": (3, 4, 2, 3, 5),
+}
+LAYOUTS = {4: torch.channels_last, 5: torch.channels_last_3d}
+ROUNDING = [{}, {"stochastic_rounding": 3, "kahan": False}, {"kahan": False}]
+
+
+def walk_small(shape, dtype, layout, n_steps=6, **options):
+    """One small tensor beside a bias, whose state stays wide."""
+    torch.manual_seed(0)
+    values = torch.randn(shape).to(dtype)
+    if layout:
+        values = values.to(memory_format=LAYOUTS.get(len(shape)))
+    bias = leaf(torch.ones(7).to(dtype))
+    opt = acprop.ACProp([bias, leaf(values)], lr=0.01, **options)
+    return snapshot(walk(opt, n_steps))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("shape", SMALL.values(), ids=SMALL)
+def test_codes_have_the_bits_of_the_torch_path(shape, rule, monkeypatch):
+    """Every number and every code, if the torch path has an exact root."""
+
+    def exact(radicand, _):
+        return torch.from_numpy(np.sqrt(radicand.numpy()))
+
+    monkeypatch.setattr(loop, "_root", exact)
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        for rounding in ROUNDING[: 3 if dtype == torch.bfloat16 else 1]:
+            options = {"small_state": True, "weight_decay": 0.1, **rule, **rounding}
+            ours, others = (
+                walk_small(shape, dtype, layout, fused=fused, **options)
+                for fused, layout in ((True, True), (False, False))
+            )
+            exactly(ours, others)
+
+
+@pytest.mark.usefixtures("_two_threads")
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("rounding", ROUNDING, ids=str)
+def test_neither_threads_nor_instruction_sets_change_a_code(rule, rounding):
+    """Large enough for several bins; these are cut between blocks."""
+    runs = []
+    for n_threads, isa in ((1, 2), (2, 2), (2, 1), (1, 0)):
+        torch.set_num_threads(n_threads)
+        native.load().acprop_use_isa(isa)
+        options = {"small_state": True, "fused": True, **rule, **rounding}
+        runs.append(walk_small((700, 131), torch.bfloat16, False, 4, **options))
+    for run in runs[1:]:
+        exactly(run, runs[0])
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("average", [None, "before", "after"])
 def test_what_no_root_enters_has_the_bits_of_the_loop(average, dtype):

@@ -14,6 +14,7 @@ KERNELS = {
     "foreach": {"foreach": True},
     "default": {},
     "small": {"small_state": True},
+    "small in torch": {"small_state": True, "fused": False},
 }
 each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 
@@ -144,14 +145,6 @@ def test_float16_is_refused_before_anything_moves():
     with pytest.raises(RuntimeError, match=r"^stochastic_rounding must be None for fl"):
         opt.step()
     assert torch.equal(param, torch.ones_like(param))
-
-
-def test_fused_says_why_not():
-    param = ones(3)
-    opt = acprop.ACProp([param], fused=True, **RANDOM)
-    param.grad = torch.ones_like(param)
-    with pytest.raises(RuntimeError, match=r"it rounds to the nearest, got stochastic"):
-        opt.step()
 
 
 def test_a_seed_that_does_not_fit_is_refused_at_the_door():

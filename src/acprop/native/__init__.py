@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 # Must equal ACPROP_ABI in step.h.
-_ABI = 3
+_ABI = 4
 PATH = Path(__file__).with_name("_native.so")
 
 # Set to 0 to do without the library, for instance to compare.
@@ -34,7 +34,8 @@ class Table(ctypes.Structure):
     _fields_ = (
         ("n", ctypes.c_int64),
         *_fields(ctypes.c_void_p, "numel param grad exp_avg exp_avg_sq max_exp_avg_sq"),
-        *_fields(ctypes.c_void_p, "momentum_buffer compensation step"),
+        *_fields(ctypes.c_void_p, "momentum_buffer compensation step mean_scale"),
+        *_fields(ctypes.c_void_p, "exp_avg_sq_scale stream offset row inner"),
     )
 
 
@@ -43,9 +44,11 @@ class NativeStepOptions(ctypes.Structure):
 
     _fields_ = (
         *_fields(ctypes.c_double, "lr beta1 beta2 eps weight_decay clip"),
+        ("seed", ctypes.c_int64),
         *_fields(ctypes.c_int32, "dtype step_is_double average center nesterov delay"),
         *_fields(ctypes.c_int32, "residual eps_placement bias_correction first_step"),
         *_fields(ctypes.c_int32, "amsgrad clip_kind decoupled_weight_decay maximize"),
+        ("state_is_half", ctypes.c_int32),
     )
 
 

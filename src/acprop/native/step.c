@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "codes.h"
 #include "half.h"
 #include "isa.h"
 
@@ -19,6 +20,8 @@ typedef struct {
        make it choose between products instead of multiplying once. */
     double limit;
     int unseen;
+    float base; /* to round s at random, see Note [The fourth root] of optim/codes.py */
+    uint32_t key, rounding_key; /* of the random bits for state, and for the parameter */
 } scalars;
 
 /* What decides the arithmetic of an element, the same for all of a tensor: 0 or -1. */
@@ -61,6 +64,58 @@ struct job {
     const int64_t *starts; /* of each tensor in the row of all elements, and the end */
     advance_function advance;
 };
+
+static int is_coded(const acprop_table *table, int64_t tensor) {
+    return table->mean_scale && table->mean_scale[tensor];
+}
+
+/* What a tensor has for each element. */
+enum { PARAM, GRAD, LOST, EXP_AVG, EXP_AVG_SQ, TOP, MOMENTUM, N_COLUMNS };
+enum { WIDE, HALF, CODES };
+
+typedef struct {
+    char *address[N_COLUMNS]; /* null: the options do without */
+    int kind[N_COLUMNS];
+    int is_bf16;        /* HALF of the parameter; that of state always is */
+    int rounds_at_random; /* the parameter */
+    int mean;           /* the column of CODES besides s */
+    float *mean_scale, *scale;
+    int64_t offset, row, inner;
+} columns;
+
+static columns columns_of(const job *j, int64_t tensor, flags f) {
+    const acprop_table *table = j->table;
+    const acprop_step_options *h = j->h;
+    int half = h->dtype == ACPROP_BF16 || h->dtype == ACPROP_F16;
+    int keeps_m = !f.after || f.on_m, draws = table->stream && table->stream[tensor];
+    columns all = {
+        .address = {table->param[tensor], (char *)table->grad[tensor],
+                    table->compensation ? table->compensation[tensor] : NULL,
+                    keeps_m ? table->exp_avg[tensor] : NULL, table->exp_avg_sq[tensor],
+                    h->amsgrad ? table->max_exp_avg_sq[tensor] : NULL,
+                    f.after ? table->momentum_buffer[tensor] : NULL},
+        .is_bf16 = h->dtype == ACPROP_BF16,
+        .rounds_at_random = h->dtype == ACPROP_BF16 && h->seed >= 0 && draws,
+        .mean = keeps_m ? EXP_AVG : MOMENTUM,
+        .offset = draws ? table->offset[tensor] : 0,
+        .row = draws ? table->row[tensor] : 0,
+        .inner = draws ? table->inner[tensor] : 1,
+    };
+    all.kind[PARAM] = all.kind[GRAD] = all.kind[LOST] = half ? HALF : WIDE;
+    int moment = h->state_is_half ? HALF : WIDE;
+    all.kind[EXP_AVG] = all.kind[MOMENTUM] = all.kind[EXP_AVG_SQ] = moment;
+    if (is_coded(table, tensor)) {
+        all.kind[all.mean] = all.kind[EXP_AVG_SQ] = CODES;
+        all.mean_scale = table->mean_scale[tensor];
+        all.scale = table->exp_avg_sq_scale[tensor];
+    }
+    return all;
+}
+
+/* Must anything be converted before and after the arithmetic? */
+static int is_narrow(const columns *all) {
+    return all->kind[PARAM] != WIDE || all->kind[EXP_AVG_SQ] != WIDE || all->inner > 1;
+}
 
 /* The inner loops, once for each instruction set and type of arithmetic. */
 
@@ -105,7 +160,7 @@ static void write_number(void *p, int is_double, double value) {
 
 /* `scalars` of optim/step_options.py, in the same order of operations. */
 static scalars fill_scalars(double t, const acprop_step_options *h) {
-    scalars c;
+    scalars c = {0};
     double k = t - h->delay > 0 ? t - h->delay : 0;
     double seen = h->bias_correction ? 1 - pow(h->beta2, k) : 1;
     c.unseen = k == 0;
@@ -116,16 +171,31 @@ static scalars fill_scalars(double t, const acprop_step_options *h) {
                             ? 1 / (1 - pow(h->beta1, h->nesterov ? t + 1 : t))
                             : 1;
     c.limit = 1;
+    c.base = (float)(255 + 0.375 * (1 - h->beta2));
     c.bound = h->clip_kind == ACPROP_CLIP_GROWING ? pow(t, 0.25)
               : h->clip_kind == ACPROP_CLIP       ? h->clip
                                                   : INFINITY;
     return c;
 }
 
+/* What elements draw from, where they draw at all. */
+static void fill_keys(scalars *c, const acprop_table *table, int64_t i, double t,
+                      int64_t seed) {
+    if (!table->stream || !table->stream[i]) return;
+    c->key = key_of(*table->stream[i], 0, t);
+    c->rounding_key = key_of(*table->stream[i], seed + 1, t);
+}
+
 /* Where the i-th bin begins, in the row of all elements. */
 static int64_t border(const job *j, int64_t i) {
     int64_t total = j->starts[j->table->n];
     return i == BINS ? total : total / BINS * i;
+}
+
+/* The last place at or before an element where a tensor may be cut. */
+static int64_t block_border(const job *j, int64_t tensor, int64_t at) {
+    if (!is_coded(j->table, tensor) || at == j->table->numel[tensor]) return at;
+    return at - at % j->table->row[tensor] % SHARING;
 }
 
 static void run_bins(int64_t begin, int64_t end, void *context) {
@@ -140,7 +210,9 @@ static void run_bins(int64_t begin, int64_t end, void *context) {
     }
     for (int64_t tensor = low; from < to; tensor++) {
         int64_t stop = j->starts[tensor + 1] < to ? j->starts[tensor + 1] : to;
-        if (stop > from) j->advance(j, tensor, from - j->starts[tensor], stop - from);
+        int64_t first = block_border(j, tensor, from - j->starts[tensor]);
+        int64_t last = block_border(j, tensor, stop - j->starts[tensor]);
+        if (last > first) j->advance(j, tensor, first, last - first);
         from = stop;
     }
 }
@@ -160,6 +232,7 @@ int acprop_step(const acprop_table *table, const acprop_step_options *h,
         write_number(table->step[i], h->step_is_double, t);
         /* As a rule all tensors are at the same step. */
         c[i] = i > 0 && t == last ? c[i - 1] : fill_scalars(t, h);
+        fill_keys(&c[i], table, i, t, h->seed);
         last = t;
         starts[i + 1] = starts[i] + table->numel[i];
     }

@@ -26,6 +26,18 @@ typedef struct {
     void *const *momentum_buffer;
     void *const *compensation; /* null in it: that tensor has none */
     void *const *step;
+    /* Where the first of exp_avg and momentum_buffer that the rule keeps, and
+       exp_avg_sq, are 8-bit codes: a float for each block. Null in it: no codes. */
+    void *const *mean_scale;
+    void *const *exp_avg_sq_scale;
+    /* Of tensors that draw random bits: the address of the stream's number, the number
+       of the first element, and how many elements have it in a row. */
+    const int64_t *const *stream;
+    const int64_t *offset;
+    const int64_t *row;
+    /* Above 1: so many elements of a channel; in memory channels come last, but
+       elements are numbered, and codes are in the order, as if they came first. */
+    const int64_t *inner;
 } acprop_table;
 
 enum { ACPROP_F32, ACPROP_F64, ACPROP_BF16, ACPROP_F16 };
@@ -40,10 +52,12 @@ enum { ACPROP_NO_CLIP, ACPROP_CLIP, ACPROP_CLIP_GROWING };
    optim/step_options.py in numbers. */
 typedef struct {
     double lr, beta1, beta2, eps, weight_decay, clip;
+    int64_t seed; /* of parameters that are rounded at random; -1: to the nearest */
     int32_t dtype, step_is_double;
     int32_t average, center, nesterov, delay, residual_previous;
     int32_t eps_placement, bias_correction, first_step, amsgrad, clip_kind;
     int32_t decoupled, maximize;
+    int32_t state_is_half; /* m or M, and s, in bfloat16, rounded at random */
 } acprop_step_options;
 
 /* torch_parallel_for: split [begin, end) among the caller's threads. */
@@ -61,7 +75,7 @@ ACPROP_API int acprop_step(const acprop_table *table, const acprop_step_options 
 ACPROP_API int acprop_use_isa(int level);
 
 /* To be compared with the loader's own, so that an old library is not misread. */
-#define ACPROP_ABI 3
+#define ACPROP_ABI 4
 ACPROP_API int acprop_abi(void);
 
 #endif

@@ -1,17 +1,19 @@
 """A running mean and s in 8 bits per element, in blocks that share a scale.
 
 A block is up to 64 neighbours within a row of the parameter; the scale is its largest
-magnitude, in float32. Codes are powers, so that both ways need only √ and ·:
+magnitude, in float32.
 
-    mean = scale · c·|c| / 127²       c in -127 … 127
-    s    = scale · (c / 255)⁸         c in 0 … 255
+    M    c·scale/127, c in -127 … 127: all are alike, since each is normalised
+    m    tapered, see Note [Tapered]: from the block's largest down there are 32 codes
+         between a number and its half (twice), 16 (twice), 8, 4, 2, 1, then 2 to 0
+    s    tapered: 16 codes between a number and its half (8 times), 8 (8 times), 4, 2,
+         1, ½, ¼, ⅛
 
 Two things matter to a denominator that knows only the past. A small s must not become
-0: the eighth power reaches down to 2·10⁻¹⁰ of the block's largest √s, and what is not 0
-keeps at least the code 1. And s must go on moving: its change of 0.1 % per step is far
-below the distance between two codes, so rounding is random, up or down with the
-probabilities that make a mean, or s^¼, right on average: see Note [The fourth root].
-docs/small-state.md measures both.
+0: codes reach down to 2⁻³² of the block's largest √s, and none of them is 0. And s must
+go on moving: its change of 0.1 % per step is far below the distance between two codes,
+so rounding is random, up or down with the probabilities that make a number right on
+average; see also Note [The fourth root]. docs/small-state.md measures both.
 """
 
 from collections.abc import Callable
@@ -21,8 +23,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
-
-from acprop.optim.dither import uniform
 
 BLOCK = 64
 # A row shorter than this would spend more on scales than codes save.
@@ -85,66 +85,133 @@ def zeros(param: Tensor, dtype: torch.dtype) -> Codes:
     return Codes(sharded(code, param.shape), sharded(scale, all_scales))
 
 
-def encode_mean(m: Tensor, bits: Tensor) -> Codes:
-    """A mean in codes of the square: m, or M."""
-    blocks = _blocks(m)
-    scale = blocks.abs().amax(-1)
-    y = blocks.abs() * (127.0**2 / _divisor(scale))
-    code = _root_at_random(y, _blocks(bits & 0xFFFF), 127).copysign(blocks)
+# Note [Tapered]
+# The bits of a float, read as a whole number, are about its logarithm. Divided by 2^k
+# (a shift) and read as a float again they are about its 2^k-th root: a straight line
+# between powers of 2. Multiplied by another power of 2, its whole part is the code. So
+# both ways are a shift and an addition, which C repeats bit for bit, and a code that is
+# read and written again is itself. k is 1 for m, in 7 bits and a sign, and 3 for s.
+
+_ONE = 0x3F800000  # the bits of 1.0
+
+
+def _shift(k: int, n_bits: int) -> int:
+    """What is added to the bits, so that the root of 1 is 2^n_bits."""
+    return _ONE - (_ONE >> k) + (n_bits << 23)
+
+
+def _root(y: Tensor, k: int, n_bits: int) -> Tensor:
+    """About 2^n_bits times the 2^k-th root of y, a float32 of 0 or more."""
+    return ((y.view(torch.int32) >> k) + _shift(k, n_bits)).view(torch.float32)
+
+
+def _power(z: Tensor, k: int, n_bits: int) -> Tensor:
+    """The way back of `_root`."""
+    return ((z.view(torch.int32) - _shift(k, n_bits)) << k).view(torch.float32)
+
+
+def _whole_part(z: Tensor, base: float, n_bits: int, random: Tensor) -> Tensor:
+    """z rounded up or down at random, in the lowest 8 bits of what is returned.
+
+    base: so large that the last n_bits of z + base are its fraction.
+    """
+    return ((z + base).view(torch.int32) + random.to(torch.int32)) >> n_bits
+
+
+# What the largest of a block becomes: a number that is a code itself.
+_TOP_EVEN, _TOP_MEAN, _TOP_SURPRISE = 127.0, 63 / 64, 31 / 32
+# Its reciprocal must be finite.
+_LEAST_SCALE = 2.0**-118
+# Below this m is counted in equal steps: two of them to 0.
+_STRAIGHT = 2.0**-12
+
+
+def encode_even(average: Tensor, bits: Tensor, lean: Any = 0.0) -> Codes:
+    """M in codes at equal distances."""
+    del lean
+    y, scale = _relative(average, _TOP_EVEN)
+    whole = _whole_part(y, 49152.0, 8, _blocks(bits & 0xFF))
+    code = ((whole & 0xFF) ^ 0x80) - 0x80
+    return Codes(_unblocked(code, average).to(torch.int8), scale)
+
+
+def decode_even(codes: Codes) -> Tensor:
+    """The way back of `encode_even`."""
+    c = _blocks(codes.code.to(torch.float32))
+    return _unblocked(c * (codes.scale / _TOP_EVEN).unsqueeze(-1), codes.code)
+
+
+def encode_mean(m: Tensor, bits: Tensor, lean: Any = 0.0) -> Codes:
+    """m in tapered codes of 7 bits and a sign."""
+    del lean
+    y, scale = _relative(m, _TOP_MEAN)
+    size = y.abs()
+    z = torch.where(size < _STRAIGHT, size * (2 / _STRAIGHT), _root(size, 1, 7))
+    code = _whole_part(z.clamp(max=127), 128.0, 16, _blocks(bits & 0xFFFF)) & 0x7F
+    code = torch.where(y.view(torch.int32) < 0, -code, code)
     return Codes(_unblocked(code, m).to(torch.int8), scale)
 
 
 def decode_mean(codes: Codes) -> Tensor:
     """The way back of `encode_mean`."""
-    c = _blocks(codes.code.to(codes.scale.dtype))
-    return _unblocked(c * c.abs() * (codes.scale / 127.0**2).unsqueeze(-1), codes.code)
+    c = _blocks(codes.code.to(torch.float32))
+    z = c.abs()
+    y = torch.where(z < 2, z * (_STRAIGHT / 2), _power(z, 1, 7)).copysign(c)
+    return _unblocked(y * (codes.scale / _TOP_MEAN).unsqueeze(-1), codes.code)
 
 
-def encode_surprise(s: Tensor, bits: Tensor) -> Codes:
-    """s in codes of the eighth power."""
-    blocks = _blocks(s)
-    scale = blocks.amax(-1)
-    y = (blocks / _divisor(scale)).sqrt().sqrt() * 255.0**2
-    code = _root_at_random(y, _blocks(bits >> 16), 255)
-    code = torch.maximum(code, (blocks > 0).to(y.dtype))
+def encode_surprise(s: Tensor, bits: Tensor, lean: Any = 0.0) -> Codes:
+    """s in tapered codes of 8 bits; `lean` is that of a step, see `lean_of`."""
+    y, scale = _relative(s, _TOP_SURPRISE)
+    z = _root(y, 3, 8).clamp(min=1)
+    code = _whole_part(z, 255 + lean, 15, _blocks(bits >> 17)) & 0xFF
     return Codes(_unblocked(code, s).to(torch.uint8), scale)
+
+
+def decode_surprise(codes: Codes) -> Tensor:
+    """The way back of `encode_surprise`."""
+    y = _power(_blocks(codes.code.to(torch.float32) + 1), 3, 8)
+    return _unblocked(y * (codes.scale / _TOP_SURPRISE).unsqueeze(-1), codes.code)
 
 
 # Note [The fourth root]
 # What a step needs is 1/√s. Rounded so that E[s^a] is right, a noisy s settles where
 # σ²·E[s^(a-1)] = E[s^a]; if its logarithm has the variance v, that makes
-# E[1/√s] = e^(v·(4a-1)/8)/σ. So steps are right for a = ¼. For a = 1 they would be 1.3
-# times as long beside an element with 10⁶ times the gradient, where v is large.
+# E[1/√s] = e^(v·(4a-1)/8)/σ. So steps are right for a = ¼. Between two codes that are
+# closer than a factor of 2 s is a straight line, and a = 1: steps would be longer by
+# e^(3v/8). v is half the relative distance δ of two codes, because s moves by about
+# 1 - β2 per step, in jumps of δ. An s that is larger by e^(3v/4) has the right steps;
+# it settles there if every step adds (1 - β2)·3/8·δ to its logarithm, and that is
+# 3/8·(1 - β2) of a code, whatever the distance.
 
 
-def decode_surprise(codes: Codes) -> Tensor:
-    """The way back of `encode_surprise`."""
-    c = _blocks(codes.code.to(codes.scale.dtype))
-    eighth = (c / 255).square().square().square()
-    return _unblocked(eighth * codes.scale.unsqueeze(-1), codes.code)
+def lean_of(beta2: float) -> float:
+    """How far the rounding of s leans upwards, in codes."""
+    return 0.375 * (1 - beta2)
 
 
 class Coder(NamedTuple):
     """How numbers become codes of a type, with random bits, and codes numbers."""
 
     dtype: torch.dtype
-    encode: Callable[[Tensor, Tensor], Codes]
+    encode: Callable[[Tensor, Tensor, Any], Codes]
     decode: Callable[[Codes], Tensor]
 
 
+AVERAGE = Coder(torch.int8, encode_even, decode_even)
 MEAN = Coder(torch.int8, encode_mean, decode_mean)
 SURPRISE = Coder(torch.uint8, encode_surprise, decode_surprise)
+# By the state's names.
+CODERS = {"exp_avg": MEAN, "momentum_buffer": AVERAGE, "exp_avg_sq": SURPRISE}
 
 
-def _root_at_random(y: Tensor, sixteen: Tensor, most: int) -> Tensor:
-    """A whole number whose square is y on average."""
-    low = y.sqrt().floor().clamp(max=most - 1)
-    return low + (uniform(sixteen, y.dtype) < (y - low * low) / (2 * low + 1))
-
-
-def _divisor(scale: Tensor) -> Tensor:
-    """A silent block divides by 1."""
-    return torch.where(scale == 0, 1.0, scale).unsqueeze(-1)
+def _relative(x: Tensor, top: float) -> tuple[Tensor, Tensor]:
+    """Blocks beside their largest, which becomes `top`, in float32; and the largest."""
+    blocks = _blocks(x)
+    scale = blocks.abs().amax(-1).clamp(min=_LEAST_SCALE)
+    # A number over a tensor would be two roundings: its reciprocal, and the product.
+    factor = torch.full_like(scale, top) / scale
+    return (blocks * factor.unsqueeze(-1)).to(torch.float32), scale
 
 
 def _blocks(x: Tensor) -> Tensor:

@@ -31,8 +31,6 @@ def assign_kernels(
     by_element = h.rule.reduction is None and h.constraint is None
     if by_element and not compiling and not h.differentiable:
         items = [local(item) for item in items]
-    coded = [item for item in items if item.mean_scale is not None]
-    items = [item for item in items if item.mean_scale is None]
     taken: list[ParamWithState] = []
     free = group["fused"] is None and group["foreach"] is None
     if not compiling and (group["fused"] or free):
@@ -43,6 +41,8 @@ def assign_kernels(
             )
         if items and library.load() is None and items[0].param.device.type == "cpu":
             _warn_once(str(library.why_not()))
+    coded = [item for item in items if item.mean_scale is not None]
+    items = [item for item in items if item.mean_scale is None]
     in_lists = group["foreach"]
     if in_lists is None and not compiling and not h.differentiable:
         in_lists = bool(items) and takes_foreach([item.param for item in items])

@@ -34,11 +34,6 @@ def bits(like: Tensor, key: Tensor, offset: int = 0) -> Tensor:
     return _mixed(numbers ^ key).view(like.shape)
 
 
-def uniform(sixteen: Tensor, dtype: torch.dtype) -> Tensor:
-    """16 bits as a number in (0, 1), in the middle of its interval."""
-    return (sixteen.to(dtype) + 0.5) * 2.0**-16
-
-
 def _mixed(x: Tensor) -> Tensor:
     """A hash of 32 bits; the factors are below 2³¹, so that int64 does not overflow."""
     x = x & _MASK

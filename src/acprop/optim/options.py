@@ -190,7 +190,6 @@ def _together(group: dict[str, Any]) -> None:
         "reduction": group["reduction"] is None,
         "constraint": group["constraint"] is None,
         "differentiable": not group["differentiable"],
-        "fused": not group["fused"],
     }.items():
         if group["small_state"] and not possible:
             raise ValueError(

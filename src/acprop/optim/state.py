@@ -7,7 +7,7 @@ from torch import Tensor
 
 from acprop import rule as rules
 from acprop.optim import _torch_internals, codes, dither
-from acprop.optim.codes import Codes
+from acprop.optim.codes import CODERS, Codes
 from acprop.optim.options import Group, rule_of
 from acprop.optim.params import HALF, ParamWithState, real, wide_dtype
 from acprop.rule import Rule
@@ -16,15 +16,10 @@ State = dict[str, Any]
 
 # Of these one form may be made of another, and each may be kept in codes. A mean that
 # no option asks for any more is dropped, so that it cannot come back years old.
-_CODERS = {
-    "exp_avg": codes.MEAN,
-    "momentum_buffer": codes.MEAN,
-    "exp_avg_sq": codes.SURPRISE,
-}
-_CODED = frozenset(f"{name}_{part}" for name in _CODERS for part in Codes._fields)
-_MOMENTS = _CODED | _CODERS.keys()
+_CODED = frozenset(f"{name}_{part}" for name in CODERS for part in Codes._fields)
+_MOMENTS = _CODED | CODERS.keys()
 # In the type of the arithmetic, whatever the parameter's; in types of their own.
-WIDE = frozenset({*_CODERS, "max_exp_avg_sq", "past"})
+WIDE = frozenset({*CODERS, "max_exp_avg_sq", "past"})
 EXACT = _CODED | {"stream"}
 
 
@@ -196,11 +191,11 @@ def _to_codes(state: State, param: Tensor, mean: str) -> None:
     # As a step would, but for the sign: no two of them draw the same bits.
     key = dither.key(-state["step"], state["stream"])
     for name in (mean, "exp_avg_sq"):
-        made = codes.zeros(param, _CODERS[name].dtype)
+        made = codes.zeros(param, CODERS[name].dtype)
         if name in state:
             numbers = _local(state.pop(name))
             drawn = dither.bits(numbers, key, dither.offset_of(param))
-            new = _CODERS[name].encode(numbers, drawn)
+            new = CODERS[name].encode(numbers, drawn, 0.0)
             _local(made.code).copy_(new.code)
             _local(made.scale).copy_(new.scale)
         state[f"{name}_code"], state[f"{name}_scale"] = made
@@ -208,7 +203,7 @@ def _to_codes(state: State, param: Tensor, mean: str) -> None:
 
 def _to_numbers(state: State, param: Tensor) -> None:
     """Make numbers of codes, where there are any."""
-    for name, coder in _CODERS.items():
+    for name, coder in CODERS.items():
         if f"{name}_code" not in state:
             continue
         code, scale = state.pop(f"{name}_code"), state.pop(f"{name}_scale")

@@ -15,8 +15,10 @@ import torch
 from torch import Tensor
 
 from acprop import native
+from acprop.optim import codes
 from acprop.optim._torch_internals import has_no_storage, thread_pool
 from acprop.optim.params import ParamWithState, moments_of, wide_dtype
+from acprop.optim.state import mean_of
 from acprop.optim.step_options import StepOptions
 
 State = Mapping[Tensor, dict[str, Any]]
@@ -54,8 +56,6 @@ def obstacle(item: ParamWithState) -> str | None:
     ):
         kinds = f"{type(param).__name__} on {param.device}, {type(grad).__name__}"
         return f"it needs plain tensors on the CPU, got {kinds}"
-    if item.seed is not None:
-        return "it rounds to the nearest, got stochastic_rounding"
     if param.dtype not in _DTYPES:
         return f"it needs real floating-point parameters, got {param.dtype}"
     if grad.dtype != param.dtype:
@@ -64,6 +64,13 @@ def obstacle(item: ParamWithState) -> str | None:
         return f"it needs the step counter on the CPU, got {item.step.device}"
     moments = [t for t in moments_of(item) if t is not None]
     lost = [] if item.compensation is None else [item.compensation]
+    if item.mean_scale is not None:
+        if param.dtype == torch.float64:
+            return "it has 8-bit state of float32 and half precision, got float64"
+        coded = [t for t in moments if t.dtype in _CODED]
+        moments = [t for t in moments if t.dtype not in _CODED]
+        if not _fits_codes(item, coded):
+            return "it needs codes in order, with a float32 scale for each block"
     if not _is_dense(param) or any(
         t.shape != param.shape or t.stride() != param.stride()
         for t in (grad, *moments, *lost)
@@ -76,6 +83,26 @@ def obstacle(item: ParamWithState) -> str | None:
     ):
         return "it needs state in the type of the arithmetic; was the model converted?"
     return None
+
+
+_CODED = (codes.MEAN.dtype, codes.SURPRISE.dtype)
+
+
+def _fits_codes(item: ParamWithState, coded: list[Tensor]) -> bool:
+    """Are m or M and s, and their scales, as `codes` makes them?"""
+    n_rows, columns = codes.rows(item.param.shape)
+    scales = item.mean_scale, item.exp_avg_sq_scale
+    return (
+        {t.dtype for t in coded} == {*_CODED}
+        and all(t.shape == item.param.shape and t.is_contiguous() for t in coded)
+        and all(
+            t is not None
+            and t.dtype == torch.float32
+            and t.shape == (n_rows, codes.n_blocks(columns))
+            and t.is_contiguous()
+            for t in scales
+        )
+    )
 
 
 def _is_dense(tensor: Tensor) -> bool:
@@ -127,8 +154,9 @@ def prepare(
     return [PreparedCall(same, h, state) for same in kinds.values()]
 
 
-# The columns whose addresses C reads.
-_COLUMNS = [field[0] for field in native.Table._fields_[2:]]
+# The columns whose addresses C reads; those that follow are numbers.
+_NUMBERS = ("offset", "row", "inner")
+_COLUMNS = [field[0] for field in native.Table._fields_[2:] if field[0] not in _NUMBERS]
 
 
 class PreparedCall:
@@ -146,7 +174,7 @@ class PreparedCall:
         self._held = [item._replace(grad=item.param) for item in items]
         states = [state[param] for param in self.params] if state else []
         self._dtype = first.param.dtype
-        self._options = _in_numbers(h, self._dtype, first.step.dtype == torch.float64)
+        self._options = _in_numbers(first, h)
         # Held while C reads them: another thread may drop a gradient meanwhile.
         self._grads: list[Any] = [item.grad for item in items]
         self._odd = [i for i, p in enumerate(self.params) if not p.is_contiguous()]
@@ -156,18 +184,22 @@ class PreparedCall:
             tensors = [getattr(item, name) for item in items]
             if any(t is not None for t in tensors):
                 columns[name] = [0 if t is None else t.data_ptr() for t in tensors]
-        self._param = columns.pop("param")
-        # Which parameter's state has which address; a tensor without one has a 0.
-        self._state = {
-            name: [(s, at) for s, at in zip(states, column, strict=False) if at]
-            for name, column in columns.items()
-            if name != "grad"
-        }
+        self._param = columns["param"]
+        # Which parameter's state has which address, by its name there.
+        self._state: dict[str, list[tuple[dict[str, Any], int]]] = {}
+        for name, column in columns.items():
+            if name in ("param", "grad"):
+                continue
+            for item, kept, at in zip(items, states, column, strict=False):
+                if at:  # a tensor without one has a 0
+                    key = _name_in_state(item, name, h)
+                    self._state.setdefault(key, []).append((kept, at))
         # The same as C reads it; the arrays must live as long as the table.
-        columns["param"] = self._param
         columns["numel"] = self._numel = _sizes(self.params)
+        if "stream" in columns:
+            columns |= _numbers_of(items)
         self._n_empty = self._numel.count(0)
-        self._arrays = {n: array("Q", column) for n, column in columns.items()}
+        self._arrays = {n: array("q", column) for n, column in columns.items()}
         starts = {n: column.buffer_info()[0] for n, column in self._arrays.items()}
         self._table = native.Table(n=len(items), **starts)
         self._address = ctypes.addressof(self._table)
@@ -194,7 +226,7 @@ class PreparedCall:
         if found.count(0) != self._n_empty or not self._fit(grads):
             return False
         self._grads = grads
-        self._arrays["grad"] = array("Q", found)
+        self._arrays["grad"] = array("q", found)
         self._table.grad = self._arrays["grad"].buffer_info()[0]
         return True
 
@@ -235,10 +267,30 @@ def _sizes(tensors: Iterable[Tensor]) -> list[int]:
     return list(map(Tensor.numel, tensors))
 
 
-def _in_numbers(
-    h: StepOptions, dtype: torch.dtype, step_is_double: bool
-) -> native.NativeStepOptions:
+def _name_in_state(item: ParamWithState, column: str, h: StepOptions) -> str:
+    """What the optimizer's state calls a column of this parameter's."""
+    if column == "mean_scale":
+        return f"{mean_of(h.rule)}_scale"
+    is_coded = item.mean_scale is not None and getattr(item, column).dtype in _CODED
+    return f"{column}_code" if is_coded else column
+
+
+def _numbers_of(items: Sequence[ParamWithState]) -> dict[str, list[int]]:
+    """How C finds an element's number, by which it draws its random bits."""
+    found: dict[str, list[int]] = {name: [] for name in _NUMBERS}
+    for item in items:
+        shape = item.param.shape
+        row = codes.rows(shape)[1] if shape else 1
+        in_order = item.stream is None or item.param.is_contiguous()
+        found["offset"].append(item.offset)
+        found["row"].append(row)
+        found["inner"].append(1 if in_order or not row else row // shape[1])
+    return found
+
+
+def _in_numbers(item: ParamWithState, h: StepOptions) -> native.NativeStepOptions:
     is_number = isinstance(h.clip, int | float)
+    dtype = item.param.dtype
     own = {
         "lr": 0.0,  # of each call
         "eps": h.safe_eps(torch.promote_types(dtype, torch.float32)),
@@ -246,7 +298,9 @@ def _in_numbers(
         "clip_kind": "number" if is_number else h.clip,
         "amsgrad": h.convention.amsgrad if h.amsgrad else None,
         "dtype": str(dtype).removeprefix("torch."),
-        "step_is_double": step_is_double,
+        "step_is_double": item.step.dtype == torch.float64,
+        "seed": -1 if item.seed is None else item.seed,
+        "state_is_half": False,
     }
     numbers = native.NativeStepOptions()
     for name in (field[0] for field in numbers._fields_):

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from acprop.optim import dither
-from acprop.optim.codes import BLOCK, MEAN, SURPRISE, Codes, rows
+from acprop.optim.codes import BLOCK, CODERS, Codes, lean_of, rows
 from acprop.optim.kernels import loop
 from acprop.optim.params import ParamWithState, elements_of
 from acprop.optim.state import mean_of
@@ -33,7 +33,8 @@ def _advance(item: ParamWithState, h: StepOptions) -> None:
     assert item.stream is not None
     c = scalars(h, item.step, item.mean_scale)
     key = dither.key(item.step, item.stream)
-    coders = {mean_of(h.rule): MEAN, "exp_avg_sq": SURPRISE}
+    coders = {name: CODERS[name] for name in (mean_of(h.rule), "exp_avg_sq")}
+    lean = lean_of(h.beta2)
     for part in _parts(item):
         scales: Any = part.mean_scale, part.exp_avg_sq_scale
         kept = {
@@ -47,7 +48,7 @@ def _advance(item: ParamWithState, h: StepOptions) -> None:
         loop.write(wide, x, moments)
         drawn = dither.bits(wide.exp_avg_sq, key, part.offset)
         for name, codes in kept.items():
-            new = coders[name].encode(numbers[name], drawn)
+            new = coders[name].encode(numbers[name], drawn, lean)
             codes.code.copy_(new.code)
             codes.scale.copy_(new.scale)
 
