@@ -21,8 +21,11 @@ from typing import Any
 
 from acprop.metrics import metric_of
 from acprop.records import APART, KINDS, Curves, RunRecord, StudyRecord, Verdict, read
+from acprop.report.collect import collect
 from acprop.report.comparisons import Comparison, compare_all, compare_pairs
+from acprop.report.evidence import evidence_of
 from acprop.report.results import listed
+from acprop.report.sentences import SENTENCES
 from acprop.report.statistics import Arm, describe, over_seeds, unclean
 from acprop.report.studies import StudyRuns, gather, method_settings
 from acprop.report.tables import TextTable, markdown, settings_table, study_table
@@ -201,8 +204,17 @@ def claims() -> str:
             *(str(sum((v.kind, v.verdict) == (kind, w) for v in paper)) for w in words),
         ]
         for kind in KINDS
+        if any(v.kind == kind for v in paper)
     ]
     return table(["kind of statement", "hold", "fail", "undecided"], rows)
+
+
+def sentences() -> str:
+    """What became of each of the paper's empirical sentences."""
+    found = collect([ROOT / "results"])
+    known = evidence_of(gather(about, runs) for about, runs in found.studies)
+    rows = [sentence.verdict(known) for sentence in SENTENCES]
+    return "".join(_item(f"`{v.claim}` **{v.verdict}**; {v.evidence}.") for v in rows)
 
 
 def hazards() -> str:
@@ -273,6 +285,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
         "small_state",
     ),
     "claims": claims,
+    "sentences": sentences,
     "hazards": hazards,
     "codes": codes,
     "coverage": coverage,

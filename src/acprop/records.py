@@ -28,10 +28,13 @@ Numbers = tuple[Number, ...]
 
 Finite = Literal["converged", "not converged", "undecided"]
 Asymptotic = Literal["converges", "diverges"]
-Kind = Literal["central", "proof step", "constant", "wording", "definition"]
+Kind = Literal[
+    "central", "proof step", "constant", "wording", "definition", "empirical"
+]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-# Counted apart: a slip of wording is no result that fails, and a definition cannot.
-APART: tuple[Kind, ...] = ("wording", "definition")
+# Counted apart: a slip of wording is no result that fails, a definition cannot, and an
+# experiment at small scale decides less than a proof.
+APART: tuple[Kind, ...] = ("wording", "definition", "empirical")
 Better = Literal["higher", "lower"]
 Ruleset = Literal["default", "paper", "tuned"]
 RULESETS: tuple[Ruleset, ...] = get_args(Ruleset)
@@ -234,7 +237,8 @@ class Verdict(_Strict):
     kind: "central", a result; "proof step", a step of a proof or a reason given for a
         result; "constant", a number or a closed form; "wording", a remark or a slip on
         which no conclusion rests; "definition", what follows from the definitions and
-        cannot fail. The last two are counted apart.
+        cannot fail; "empirical", what was seen in training. The last three are counted
+        apart.
     numbers: the evidence, for a program.
     formula, printed: LaTeX of what holds, and of what the paper prints instead.
     """

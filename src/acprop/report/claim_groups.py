@@ -18,6 +18,7 @@ KIND_WORDS: dict[Kind, str] = {
     "constant": "A number or a closed form.",
     "wording": "A remark or a slip on which no conclusion rests; counted apart.",
     "definition": "Follows from the definitions and cannot fail; counted apart.",
+    "empirical": "Seen in training, at the scale that was run; counted apart.",
 }
 _TITLES = {"paper": "The paper’s claims", "ours": "Our own claims"}
 
