@@ -48,6 +48,12 @@ check: setup  ## format, lint, types, imports, golden vectors, tables
 	$(BIN)/python scripts/write_golden.py --check
 	$(BIN)/python scripts/tables.py --check
 
+docs: setup  ## the documentation and the site of results, in build/docs; warnings and broken links are errors
+	rm -rf build/docs
+	$(BIN)/sphinx-build -q -W -n --keep-going -d build/doctrees docs build/docs
+	$(BIN)/acprop report results --out build/docs/results
+	$(BIN)/python scripts/links.py build/docs
+
 browser:  ## Debian's Chromium and its driver, in which the tests open the explorer
 	@$(PYTHON) scripts/browser.py || { $(SUDO) apt-get update -q && \
 	  $(SUDO) apt-get install -q -y --no-install-recommends chromium chromium-driver; }
@@ -102,5 +108,5 @@ ablation: setup  ## measure the guard again (results/guard)
 	$(BIN)/python scripts/guard_ablation.py
 	$(BIN)/python scripts/tables.py
 
-.PHONY: help setup lock check browser test test-all test-cluster test-oldest test-trainers coverage sanitize perf reproduce ablation
+.PHONY: help setup lock check docs browser test test-all test-cluster test-oldest test-trainers coverage sanitize perf reproduce ablation
 .DEFAULT_GOAL := help
