@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 
 import browser
+import interval_picture
 
 from acprop.records import RunRecord, StudyRecord, read
 from acprop.report.figures import draw
@@ -77,6 +78,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, browser.opened() as driver:
         site = build_page([RESULTS], Path(folder)).page.parent
         if not given.all:
+            interval_picture.draw(given.to / "compared.png")
             draw_studies(given.to)
             for name, (page, *how) in SHOWN.items():
                 take(driver, f"{site.as_uri()}/{page}", given.to / f"{name}.png", *how)

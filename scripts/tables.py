@@ -16,32 +16,26 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
+import reference_tables
+from compared import DEFAULT, PEERS, ROOT, chosen, records, tasks
+
 from acprop.metrics import metric_of
-from acprop.records import APART, KINDS, Curves, RunRecord, StudyRecord, Verdict, read
+from acprop.records import APART, KINDS, Curves, Verdict, read
 from acprop.report.collect import collect
-from acprop.report.comparisons import Comparison, compare_all, compare_pairs
+from acprop.report.comparisons import Comparison, compare_pairs
 from acprop.report.evidence import evidence_of
 from acprop.report.results import listed
 from acprop.report.sentences import SENTENCES
 from acprop.report.statistics import Arm, describe, over_seeds, unclean
 from acprop.report.studies import StudyRuns, gather, method_settings
+from acprop.report.style import display
 from acprop.report.tables import TextTable, markdown, settings_table, study_table
 from acprop.report.variants import first_of
 from acprop.report.words import difference_words, summary_words
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-
-
-@cache
-def records(name: str) -> StudyRuns:
-    """A study and its runs, of results/NAME.jsonl."""
-    found = list(read(ROOT / "results" / f"{name}.jsonl"))
-    (about,) = [record for record in found if isinstance(record, StudyRecord)]
-    return gather(about, [run for run in found if isinstance(run, RunRecord)])
 
 
 def plain(name: str) -> Any:
@@ -111,32 +105,8 @@ def by_setting(names: Mapping[str, str], setting: str) -> str:
     return table(["", *head, "difference"], rows, footnote(shown))
 
 
-# README's first table: a study whose scale "search" chose settings on another seed. How
-# a column and a sentence call it.
-DEFAULT = {
-    "default/mnist-mlp": ("MNIST, MLP", "MNIST"),
-    "default/vgg-batchnorm": (
-        "CIFAR-10, VGG-11 with BatchNorm",
-        "VGG-11 with BatchNorm",
-    ),
-    "default/vgg-plain": ("CIFAR-10, VGG-11 without", "VGG-11 without BatchNorm"),
-    "default/gpt-bytes": ("Moby-Dick, GPT", "the GPT"),
-    "default/ro-en": ("Romanian to English", "the translation"),
-    "default/dcgan": ("CIFAR-10, DCGAN", "the GAN"),
-}
 MARKS = {"better": " ▲", "worse": " ▼"}
 WORDS = ("better", "worse", "no difference shown")
-
-
-@cache
-def chosen(name: str) -> list[tuple[Arm, Comparison | None]]:
-    """Each method at the settings that its search preferred, beside the default."""
-    wanted = tuple(arm.settings for arm in records(f"{name}-search").methods)
-    found = replace(records(f"{name}-small"), searched=wanted)
-    arms = found.methods
-    arms.sort(key=lambda arm: arm.optimizer != "acprop")  # the default first
-    compared = compare_all(arms, arms[0], found.metric)
-    return list(zip(arms, compared, strict=True))
 
 
 @cache
@@ -191,6 +161,122 @@ def verdicts() -> str:
 def _item(text: str) -> str:
     """An item of a list, in lines that the tests of the documents allow."""
     return textwrap.fill(text, 120, initial_indent="- ", subsequent_indent="  ") + "\n"
+
+
+# From another optimizer's verdict to the default's own.
+TURNED = {"better": "worse", "worse": "better"}
+
+
+def _verdict(comparison: Comparison) -> str:
+    """The default's, where the comparison is the other's."""
+    return TURNED.get(comparison.words, WORDS[-1])
+
+
+def ahead() -> str:
+    """The default beside each of README's peers, in words."""
+    lines: list[str] = []
+    for name in PEERS:
+        found: dict[str, list[str]] = {}
+        for task in tasks():
+            if name in task.compared:
+                word = _verdict(task.compared[name])
+                found.setdefault(word, []).append(f"on {task.words}")
+        parts = [f"{word} {listed(found[word])}" for word in WORDS if word in found]
+        if parts:
+            lines.append(_item(f"Beside **{display(name)}**: {'; '.join(parts)}."))
+    return "".join(lines)
+
+
+def in_short() -> str:
+    """All comparisons of README, counted."""
+    found = [_verdict(t.compared[n]) for t in tasks() for n in PEERS if n in t.compared]
+    better, worse, same = (found.count(word) for word in WORDS)
+    text = (
+        f"We compared the default with {listed([display(n) for n in PEERS])} on "
+        f"{len(tasks())} tasks, {len(found)} times in all. It was **better {better} "
+        f"times and worse {worse} times; {same} times no difference was shown**, by "
+        "[the protocol](protocol.md)."
+    )
+    return textwrap.fill(text, 120) + "\n"
+
+
+def choose() -> str:
+    """What the records say of the default beside AdamW, as advice."""
+    advice = {
+        "better": "**Try it on tasks like these**, where it was better than AdamW",
+        "worse": "**Stay with AdamW on tasks like these**, where it was worse",
+        WORDS[-1]: "**Expect nothing on tasks like these**, where no difference to "
+        "AdamW was shown",
+    }
+    lines: list[str] = []
+    for word, words in advice.items():
+        found = [t.words for t in tasks() if _verdict(t.compared["adamw"]) == word]
+        lines.append(_item(f"{words}: {listed(found) if found else 'none so far'}."))
+    return "".join(lines)
+
+
+def best_settings() -> str:
+    """The learning rate and β2 that each search preferred, ours and AdamW's."""
+    rows: list[list[str]] = []
+    for name, (title, _) in DEFAULT.items():
+        arms = {arm.optimizer: arm for arm, _ in chosen(name)}
+        cells = [
+            f"{arms[o].settings[key]:g}"
+            for key in ("lr", "beta2")
+            for o in ("acprop", "adamw")
+        ]
+        rows.append([title, *cells])
+    ours = "ACProp (default)"
+    head = ["", f"lr, {ours}", "lr, AdamW", f"β2, {ours}", "β2, AdamW"]
+    return table(head, rows)
+
+
+# A peer as docs/promises.md and results/perf/step.json call it.
+KNOWN_AS = {
+    "adamw": ("Adam", "AdamW(fused=True)"),
+    "adopt": ("ADOPT", "ADOPT (pytorch_optimizer)"),
+    "adabelief": ("AdaBelief", "AdaBelief (pytorch_optimizer)"),
+}
+
+
+def comparison() -> str:
+    """README's small table: training, promise, state, speed."""
+    head = (
+        "",
+        "training: the default is",
+        "unbiased steps",
+        "drift to the optimum",
+        "state",
+        "time of a step",
+    )
+    ours = "ACProp (default)"
+    rows = [[ours, "–", *_promise(ours), "1 ×"]]
+    ratios = plain("perf/step")["sets"]["GPT-2"]["2 threads"]["ratios"]
+    for name in PEERS:
+        rule, peer = KNOWN_AS[name]
+        speed = f"{ratios[peer]['median']:.2f} ×"
+        rows.append([display(name), _training(name), *_promise(rule), speed])
+    return table(head, rows)
+
+
+def _training(name: str) -> str:
+    found = [_verdict(t.compared[name]) for t in tasks() if name in t.compared]
+    better, worse = found.count("better"), found.count("worse")
+    of = f"{len(found)} task{'s' if found[1:] else ''}"
+    return f"better on {better} of {of}, worse on {worse}"
+
+
+def _promise(rule: str) -> tuple[str, str, str]:
+    """Three cells of docs/promises.md, which tests/test_promises.py computes."""
+    page = (ROOT / "docs" / "promises.md").read_text("utf-8")
+    lines = page.partition("<!-- promises -->")[2].partition("<!-- end -->")[0]
+    rows = [[c.strip() for c in line.split("|")[1:-1]] for line in lines.splitlines()]
+    head = rows[1]
+    (row,) = [r for r in rows if r and r[0].partition(",")[0] == rule]
+    unbiased, cells, state = (
+        row[head.index(name)] for name in ("unbiased", "Lemma 3.3", "state")
+    )
+    return unbiased, f"{cells} of 2,310", f"{state} bytes"
 
 
 def claims() -> str:
@@ -267,6 +353,14 @@ def speed() -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     "default": across,
     "verdicts": verdicts,
+    "ahead": ahead,
+    "best": best_settings,
+    "choose": choose,
+    "short": in_short,
+    "comparison": comparison,
+    "cli": reference_tables.cli,
+    "records": reference_tables.record_types,
+    "studies": reference_tables.study_file,
     "betas": partial(
         by_setting,
         {f"{name}-small": words for name, (words, _) in list(DEFAULT.items())[:4]},

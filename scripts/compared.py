@@ -1,0 +1,97 @@
+"""Where ACProp's default stands beside other optimizers: the records, task by task.
+
+README's table, its picture and the words of docs/ are made from these, by tables.py and
+pictures.py. Who is better is what `acprop.report` says.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from acprop.records import RunRecord, StudyRecord, read
+from acprop.report.comparisons import Comparison, compare_all
+from acprop.report.statistics import Arm
+from acprop.report.studies import StudyRuns, gather
+
+ROOT = Path(__file__).resolve().parents[1]
+# Studies whose scale "search" chose settings on another seed. How a column and a
+# sentence call each.
+DEFAULT = {
+    "default/mnist-mlp": ("MNIST, MLP", "MNIST"),
+    "default/vgg-batchnorm": (
+        "CIFAR-10, VGG-11 with BatchNorm",
+        "VGG-11 with BatchNorm",
+    ),
+    "default/vgg-plain": ("CIFAR-10, VGG-11 without", "VGG-11 without BatchNorm"),
+    "default/gpt-bytes": ("Moby-Dick, GPT", "the GPT"),
+    "default/ro-en": ("Romanian to English", "the translation"),
+    "default/dcgan": ("CIFAR-10, DCGAN", "the GAN"),
+}
+# Studies by the ruleset "tuned": equally many trials for everyone.
+TUNED = {"vision/mnist-tuned-small": ("MNIST, 2000 images", "2000 images of MNIST")}
+# Whom README compares with.
+PEERS = ("adamw", "adopt", "adabelief")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """One task: the default, the others, and each of them compared with it."""
+
+    title: str
+    words: str
+    found: StudyRuns
+    arms: dict[str, Arm]
+    compared: dict[str, Comparison]
+
+
+@cache
+def records(name: str) -> StudyRuns:
+    """A study and its runs, of results/NAME.jsonl."""
+    found = list(read(ROOT / "results" / f"{name}.jsonl"))
+    (about,) = [record for record in found if isinstance(record, StudyRecord)]
+    return gather(about, [run for run in found if isinstance(run, RunRecord)])
+
+
+@cache
+def chosen(name: str) -> list[tuple[Arm, Comparison | None]]:
+    """Each method at the settings that its search preferred, beside the default."""
+    wanted = tuple(arm.settings for arm in records(f"{name}-search").methods)
+    found = replace(records(f"{name}-small"), searched=wanted)
+    return _beside_the_default(found, found.methods)
+
+
+@cache
+def tasks() -> list[TaskResult]:
+    """Every task on which someone of PEERS was compared with the default."""
+    made: list[TaskResult] = []
+    for name, (title, words) in DEFAULT.items():
+        found = records(f"{name}-small")
+        made.append(_task(title, words, found, chosen(name)))
+    for name, (title, words) in TUNED.items():
+        found = records(name)
+        pairs = _beside_the_default(found, list(found.arms))
+        made.append(_task(title, words, found, pairs))
+    return made
+
+
+def _beside_the_default(
+    found: StudyRuns, arms: list[Arm]
+) -> list[tuple[Arm, Comparison | None]]:
+    arms.sort(key=lambda arm: arm.optimizer != "acprop")  # the default first
+    compared = compare_all(arms, arms[0], found.metric)
+    return list(zip(arms, compared, strict=True))
+
+
+def _task(
+    title: str,
+    words: str,
+    found: StudyRuns,
+    pairs: list[tuple[Arm, Comparison | None]],
+) -> TaskResult:
+    return TaskResult(
+        title,
+        words,
+        found,
+        {arm.optimizer: arm for arm, _ in pairs},
+        {arm.optimizer: made for arm, made in pairs if made is not None},
+    )
