@@ -1,5 +1,7 @@
 """The documents tell the truth: their code runs, and their links lead somewhere."""
 
+import importlib
+import json
 import re
 import runpy
 import shlex
@@ -8,8 +10,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
+import acprop
 from acprop.cli import show
 from acprop.cli.app import app
 from acprop.lab.claims import CLAIMS
@@ -62,15 +66,97 @@ def test_no_line_of_prose_is_wider_than_120_characters(document):
     assert [(n, line) for n, line in prose(document) if len(line) > 120] == []
 
 
-def test_the_tables_and_verdicts_of_the_pages_are_the_records():
+def cells(document):
+    for line in document.read_text("utf-8").splitlines():
+        if line.startswith("|"):
+            yield from (cell.strip() for cell in line.split("|")[1:-1])
+
+
+def test_the_readme_is_read_in_a_minute():
+    """150 lines of 120 characters; a cell of a table is a sentence at most."""
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 150
+    assert [line for line in lines if len(line) > 120] == []
+    long = [c for c in cells(ROOT / "README.md") if len(c) > 100 or ". " in c]
+    assert long == []
+
+
+@pytest.mark.parametrize("document", MARKDOWN, ids=lambda d: str(d.relative_to(ROOT)))
+def test_several_claims_hold_or_fail(document):
+    """52 hold, 16 fail."""
+    wrong = re.findall(
+        r"(?<![\w.])(?!1\b)\d+ (?:holds|fails)\b", document.read_text("utf-8")
+    )
+    assert wrong == []
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Load a script by its name, with those beside it."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    return lambda name: importlib.import_module(name)
+
+
+def test_the_notebook_is_the_page(script):
+    made = script("notebook").notebook((ROOT / "docs/start.md").read_text("utf-8"))
+    assert made == (ROOT / "docs/start.ipynb").read_text("utf-8")
+    code = [c for c in json.loads(made)["cells"] if c["cell_type"] == "code"]
+    blocks = [block.strip() for block in code_blocks(ROOT / "docs/start.md")]
+    assert ["".join(cell["source"]) for cell in code] == blocks
+
+
+def test_the_picture_of_the_readme_shows_todays_records(script):
+    """If not: python scripts/interval_picture.py."""
+    with Image.open(ROOT / "docs/figures/compared.png") as picture:
+        assert picture.text["values"] == script("interval_picture").digest()
+
+
+def test_every_page_is_in_the_contents_once():
+    text = (ROOT / "docs/index.md").read_text("utf-8")
+    trees = re.findall(r"```{toctree}\n(?::[^\n]*\n)+\n(.*?)```", text, re.DOTALL)
+    listed = Counter(name for tree in trees for name in tree.split())
+    pages = {page.stem for page in ROOT.glob("docs/*.md")} - {"index"}
+    assert listed == Counter(pages)
+
+
+def test_every_public_name_is_in_the_reference():
+    text = (ROOT / "docs/api.md").read_text("utf-8")
+    named = set(re.findall(r"\bacprop\.(\w+)", text))
+    assert set(acprop.__all__) <= named
+
+
+PAGE = '<h1 id="top">x</h1><a href="other.html#there">y</a><img src="data:,">'
+BROKEN = {
+    '<a href="nowhere.html">': "no such file",
+    '<a href="other.html#gone">': "no such place on the page",
+    '<img src="nowhere.png">': "no such file",
+    '<a href="#gone">': "no such place on the page",
+}
+
+
+@pytest.mark.parametrize("link", BROKEN)
+def test_a_broken_link_of_the_built_pages_is_found(script, tmp_path, link):
+    (tmp_path / "page.html").write_text(PAGE + '<a href="https://example.org/">')
+    (tmp_path / "other.html").write_text('<p id="there"><a href="page.html#top">')
+    assert script("links").check(tmp_path) == (
+        [],
+        {"https://example.org/": {"page.html"}},
+    )
+    (tmp_path / "page.html").write_text(PAGE + link)
+    (why,) = script("links").check(tmp_path)[0]
+    assert why.startswith("page.html: ")
+    assert why.endswith(BROKEN[link])
+
+
+def test_the_tables_and_verdicts_of_the_pages_are_the_records(script):
     """README's headline too: who is better is written by the protocol's function."""
-    script = runpy.run_path(str(ROOT / "scripts/tables.py"))
-    pages = {page.name: page.read_text("utf-8") for page in script["PAGES"]}
+    tables = script("tables")
+    pages = {page.name: page.read_text("utf-8") for page in tables.PAGES}
     blocks = {name for page in pages.values() for _, name, _ in marked(page)}
-    assert blocks == set(script["BLOCKS"])
-    assert "| AdamW | 93.81 ± 0.20" in pages["README.md"]
+    assert blocks == set(tables.BLOCKS)
+    assert "| AdamW | 93.81 ± 0.20" in pages["choosing.md"]
     for page in pages.values():
-        assert script["filled"](page) == page
+        assert tables.filled(page) == page
 
 
 def marked(page):
@@ -81,7 +167,8 @@ def test_nobody_is_ahead_in_words_that_no_record_decides():
     """Better and worse stand in tables made from records, and in the protocol."""
     words = re.compile(r"▲|▼|\b(ahead of|far behind|outperforms|beats)\b")
     made = re.compile(r"<!-- table: \w+ -->.*?<!-- end -->", re.S)
-    for name in ("README.md", "docs/guard.md", "docs/bench.md", "docs/wrappers.md"):
+    names = ("guard", "bench", "wrappers", "choosing", "results", "index", "theory")
+    for name in ("README.md", *(f"docs/{name}.md" for name in names)):
         prose = made.sub("", (ROOT / name).read_text("utf-8"))
         lines = [line for line in prose.splitlines() if words.search(line)]
         known = ("▲ better", "▲ and ▼: better", "nothing beats the memory")
@@ -102,10 +189,10 @@ def test_the_counts_of_the_readme_are_those_of_the_verdicts():
     assert f"{len(verdicts)} claims" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
-def test_the_sample_of_the_readme_ends_as_the_summary_would():
+def test_the_sample_of_a_reproduction_ends_as_the_summary_would():
     verdicts = list(read(ROOT / "results/lab/verdicts.jsonl"))
     sample = "\n".join(show.summary(verdicts))
-    assert f"\n{sample}\n" in (ROOT / "README.md").read_text("utf-8")
+    assert f"\n{sample}\n" in (ROOT / "docs/reproduce.md").read_text("utf-8")
 
 
 def test_the_recorded_verdicts_are_those_of_todays_claims():
@@ -119,18 +206,18 @@ def test_the_recorded_verdicts_are_those_of_todays_claims():
 
 
 def shell_commands():
-    blocks = re.findall(
-        r"```sh\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
-    )
-    lines = "".join(blocks).splitlines()
-    words = [shlex.split(line, comments=True) for line in lines]
+    """Of the pages that a reader types from first."""
+    pages = ("README.md", "docs/start.md", "docs/lab.md")
+    text = "".join((ROOT / page).read_text("utf-8") for page in pages)
+    lines = "".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).splitlines()
+    words = [shlex.split(line, comments=True) for line in dict.fromkeys(lines)]
     # `make reproduce` runs these two, in full
     slow = (["lab", "verify"], ["lab", "figures"])
     return [w[1:] for w in words if w and w[0] == "acprop" and w[1:3] not in slow]
 
 
 @pytest.mark.parametrize("words", shell_commands(), ids=" ".join)
-def test_every_command_of_the_readme_runs(words, tmp_path, monkeypatch):
+def test_every_command_of_the_first_pages_runs(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("lab", "gan", "small-state"):  # to draw all takes long
         shutil.copytree(ROOT / "results" / name, tmp_path / "results" / name)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import pytorch_optimizer
 import torch
 
 import acprop
@@ -21,6 +22,7 @@ NAMES = (
     "acprop-after",
     "acprop-before",
     "adashift",
+    "adopt",
     "adabelief",
     "adam",
 )
@@ -30,6 +32,7 @@ OPTIMIZERS = {
     "acprop-after": lambda p: acprop.ACProp(p, average="after", center="m"),
     "acprop-before": lambda p: acprop.ACProp(p, average="before"),
     "adashift": lambda p: acprop.AdaShift(p),
+    "adopt": lambda p: pytorch_optimizer.ADOPT(p),
     "adabelief": lambda p: acprop.AdaBelief(p),
     "adam": lambda p: acprop.Adam(p),
 }
