@@ -39,11 +39,12 @@ def cli() -> str:
 
 
 def _commands(path: str, command: Any) -> Iterator[str]:
-    for name, below in getattr(command, "commands", {}).items():
-        yield from _commands(f"{path} {name}", below)
-    if hasattr(command, "commands"):
-        return
     context = command.make_context(path, [], resilient_parsing=True)
+    if hasattr(command, "list_commands"):
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            yield from _commands(f"{path} {name}", found)
+        return
     usage = " ".join(command.collect_usage_pieces(context))
     yield f"## {path}\n\n{inspect.cleandoc(command.help or '')}\n"
     yield f"```text\n{path} {usage}\n```\n"

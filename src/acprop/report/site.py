@@ -48,16 +48,18 @@ from acprop.report.templating import environment, policy
 from acprop.report.words import duration, plain_words
 
 Each = Callable[[PrepareStudy, Sequence[GivenStudy]], Iterable[StudySection]]
+# `make docs` puts the site below its own pages; Sphinx leaves its mark there.
+DOCS, MARK = "../index.html", "objects.inv"
 # In the order of the navigation; one that is not written is left out.
 PAGES = {
-    "index.html": "Start",
+    DOCS: "Documentation",
+    "index.html": "Results",
     "paper.html": "Paper versus ours",
     "claims.html": "Claims",
     "studies.html": "Studies",
     "figures.html": "Figures",
     "explorer.html": "Explorer",
     "about.html": "How to read this",
-    "docs/index.html": "Documentation",  # if somebody has put it there
 }
 
 
@@ -126,7 +128,7 @@ def write_site(
             *(f"{s.record.title}: {why}" for s in sections for why in s.missing),
         ],
     }
-    has_docs = files.below(out, "docs", "index.html").is_file()
+    has_docs = (out.parent / MARK).is_file()
     pages = _render(given, has_docs=has_docs)
     write_explorer(out, _navigation(pages, has_docs=has_docs))
     # The start page last: it is there when all that it leads to is.
@@ -136,7 +138,7 @@ def write_site(
 
 
 def _navigation(names: Collection[str], *, has_docs: bool) -> dict[str, str]:
-    known = {*names, "explorer.html", *(["docs/index.html"] if has_docs else [])}
+    known = {*names, "explorer.html", *([DOCS] if has_docs else [])}
     return {page: title for page, title in PAGES.items() if page in known}
 
 
