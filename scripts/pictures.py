@@ -23,7 +23,7 @@ from acprop.reproduce.pages import build_page
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 # A page, from which part of it on, how wide and how high; and a study's figure.
 SHOWN = {
-    "site-start": ("index.html", "against", 1080, 620),
+    "site-start": ("index.html", "against", 1080, 790),
     "site-paper": ("paper-fig-9.html", "", 1080, 1180),
     "site-claims": ("claims.html", "claim-theorem-4.1-as-printed", 1080, 560),
     "explorer": ("explorer.html", "", 1280, 1010),

@@ -114,7 +114,7 @@ def _effect(section: StudySection, one: ComparedArm) -> Effect | None:
     if seen is None or seen.n < FEWEST or not whole > 0:
         return None
     # From AdamW less the default to the default less AdamW, then higher is better.
-    less = Summary(seen.n, -seen.mean, seen.std, -seen.high, -seen.low)
+    less = Summary(seen.n, 0 - seen.mean, seen.std, 0 - seen.high, 0 - seen.low)
     ends = [metric.sign * 100 * v / whole for v in (less.low, less.high)]
     return Effect(
         section.record.title.partition(": ")[0],

@@ -17,7 +17,7 @@ from acprop.records import FigureRecord, StudyRecord, Verdict
 from acprop.report.comparisons import Comparison, compare_pairs
 from acprop.report.paper import PaperEntry
 from acprop.report.results import Badge
-from acprop.report.studies import SEARCH, StudyRuns, shown_arms
+from acprop.report.studies import SEARCH, StudyRuns
 from acprop.report.style import display
 from acprop.report.variants import PAPER_FIRST, first_of
 from acprop.report.words import (
@@ -164,10 +164,11 @@ def _family(
     """Every pair of a row; their p values are corrected together.
 
     where: the conditions of the row. printed: the gap to each optimizer in words, and
-    whether the paper's ACProp is ahead. Ours is the setting that validation chose.
+    whether the paper's ACProp is ahead. Ours is the setting that validation or a
+    search chose.
     """
-    fit = [arm for arm in found.arms if where.items() <= arm.conditions.items()]
-    arms = {arm.optimizer: arm for arm in shown_arms(fit, ())}
+    fit = [arm for arm in found.methods if where.items() <= arm.conditions.items()]
+    arms = {arm.optimizer: arm for arm in fit}
     first = first_of(arms, PAPER_FIRST) or ""
     known = [name for name in printed if name in arms] if first else []
     ours = compare_pairs([(arms[first], arms[name]) for name in known], found.metric)
