@@ -148,7 +148,10 @@ def test_every_address_leads_to_a_file_beside_the_page_or_into_one(name, site, p
         parts = urlsplit(address)
         place = path.parent / unquote(parts.path) if parts.path else None
         assert place is None or place.is_file(), address
-        if parts.fragment:
+        if place and place.suffix == ".svg":
+            text = place.read_text("utf-8")
+            assert not parts.fragment or f'id="{parts.fragment}"' in text
+        elif parts.fragment:
             target = site[place.stem if place else name]
             assert parts.fragment in target.ids, address
 

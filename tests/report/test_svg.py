@@ -1,11 +1,12 @@
 """A picture follows the reader's dark mode, and says the same in both."""
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 
-from acprop.report.figures import draw, draw_once
+from acprop.report.figures import draw, draw_once, image_sizes
 from acprop.report.style import INK, OPTIMIZERS
 from acprop.report.svg import DARK_INK, finished
 
@@ -74,3 +75,18 @@ def test_what_is_drawn_already_is_not_drawn_again(tmp_path):
     assert (path.stat().st_mtime_ns, path.read_bytes()) == first
     draw_once([named("sgd")], path, title="")
     assert path.read_bytes() != first[1]
+
+
+def test_the_panels_of_several_curves_can_be_shown_one_by_one(tmp_path):
+    """A narrow page shows them below each other: together they hold every letter."""
+    text = drawn([named("adam"), replace(named("adam"), title="b")], tmp_path)
+    boxes = [
+        tuple(map(float, found.split()))
+        for found in re.findall(r'<view id="panel-\d" viewBox="([^"]*)"', text)
+    ]
+    first, second, legend = boxes
+    assert first[0] + first[2] <= second[0] + 8
+    assert legend[1] >= first[1] + first[3] - 12
+    sizes = image_sizes(tmp_path / "a.svg")
+    assert sizes[1:] == [(round(w * 4 / 3), round(h * 4 / 3)) for *_, w, h in boxes]
+    assert "<view" not in drawn([named("adam")], tmp_path)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from acprop import files, sources
@@ -37,7 +38,7 @@ from acprop.report.curves import draw_curves
 from acprop.report.regions import draw_regions
 from acprop.report.style import DPI, style
 from acprop.report.surfaces import draw_surfaces
-from acprop.report.svg import finished
+from acprop.report.svg import Box, finished
 
 # What each format would write about when and with what; a date changes every time.
 _METADATA: dict[str, dict[str, None]] = {
@@ -45,6 +46,8 @@ _METADATA: dict[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
+
+MARGIN = 3  # points around a panel that is shown alone
 
 # What may stand in one figure, and who draws it.
 _DRAWN: dict[tuple[type[Record], ...], Callable[[Any, str | None], Figure]] = {
@@ -67,12 +70,15 @@ def draw(records: Sequence[Record], path: Path, *, title: str | None = None) -> 
         raise UserError(f"path must end in one of {known}, got {path.name}")
     picture = BytesIO()
     is_svg = form == "svg"
+    views: list[Box] = []
     with style():
         drawn = _figure(records, title)
         # Place everything once; left to itself, saving would draw it all twice.
         if (engine := drawn.get_layout_engine()) is not None:
             engine.execute(drawn)
         drawn.set_layout_engine("none")  # pyright: ignore[reportUnknownMemberType]
+        if is_svg and all(isinstance(record, Curves) for record in records):
+            views = _views(drawn)
         drawn.savefig(  # pyright: ignore[reportUnknownMemberType]
             picture,
             format=form,
@@ -81,7 +87,7 @@ def draw(records: Sequence[Record], path: Path, *, title: str | None = None) -> 
             transparent=is_svg,
         )
     content = picture.getvalue()
-    files.write(path, finished(content.decode()) if is_svg else content)
+    files.write(path, finished(content.decode(), views) if is_svg else content)
 
 
 def draw_once(records: Sequence[Record], path: Path, *, title: str | None) -> None:
@@ -94,15 +100,39 @@ def draw_once(records: Sequence[Record], path: Path, *, title: str | None) -> No
     files.write(path, path.read_text("utf-8") + mark)
 
 
-def image_size(path: Path) -> tuple[int, int]:
-    """Width and height of an SVG or a PNG, as a page needs them beforehand; else 0."""
-    head = path.read_bytes()[:1000]
+def image_sizes(path: Path) -> list[tuple[int, int]]:
+    """Width and height of an SVG or a PNG in pixels, and of the panels of an SVG.
+
+    A page needs them before a picture is loaded. Of another file, 0.
+    """
+    head = path.read_bytes()[:4000]
     if head.startswith(b"\x89PNG"):
-        return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
-    found = re.search(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"', head)
-    if found is None:
-        return 0, 0
-    return round(float(found[1]) * 4 / 3), round(float(found[2]) * 4 / 3)
+        return [
+            (int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big"))
+        ]
+    found = re.findall(rb'viewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"', head)
+    sizes = [(round(float(w) * 4 / 3), round(float(h) * 4 / 3)) for w, h in found]
+    return sizes or [(0, 0)]
+
+
+def _views(drawn: Figure) -> list[Box]:
+    """Where each of several panels is, and last the legend; none of a single one."""
+    if len(drawn.axes) < 2:
+        return []
+    renderer = FigureCanvasAgg(drawn).get_renderer()
+    panels = [(ax.get_tightbbox(renderer), MARGIN) for ax in drawn.axes]
+    legends = [(legend.get_tightbbox(renderer), 0) for legend in drawn.legends]
+    scale, top = 72 / drawn.dpi, drawn.get_figheight() * 72
+    return [
+        (
+            max(box.x0 * scale - margin, 0),
+            max(top - box.y1 * scale - margin, 0),
+            box.width * scale + 2 * margin,
+            box.height * scale + 2 * margin,
+        )
+        for box, margin in (*panels, *legends)
+        if box is not None
+    ]
 
 
 @cache

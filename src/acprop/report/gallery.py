@@ -12,7 +12,7 @@ from pathlib import Path
 from acprop import files
 from acprop.records import RunRecord
 from acprop.report.collect import ARTIFACTS
-from acprop.report.figures import image_size
+from acprop.report.figures import image_sizes
 from acprop.report.studies import StudyRuns
 from acprop.report.variants import first_of, variant
 
@@ -55,7 +55,7 @@ def build_gallery(out: Path, found: StudyRuns, folders: Mapping[str, Path]) -> G
         place = files.below(out, "studies", ARTIFACTS, run.run, file)
         copy_artifact(files.below(folders[run.run], file), place)
         path = place.relative_to(out).as_posix()
-        return Picture(before + _step(file), path, image_size(place))
+        return Picture(before + _step(file), path, image_sizes(place)[0])
 
     last = [
         picture(run, series[-1], f"{name}, seed {run.seed}, ")

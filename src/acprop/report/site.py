@@ -32,7 +32,7 @@ from acprop.records import FigureRecord, write
 from acprop.report.claim_groups import KIND_WORDS, group_claims
 from acprop.report.collect import Content
 from acprop.report.explorer import write_explorer
-from acprop.report.figures import image_size
+from acprop.report.figures import image_sizes
 from acprop.report.headline import effects, findings, reach
 from acprop.report.paper import PaperEntry, entries, published_about
 from acprop.report.paper_entries import entry_result
@@ -70,7 +70,7 @@ class SiteFigure(NamedTuple):
     picture: str
     records: str
     places: tuple[str, ...]
-    size: tuple[int, int]
+    sizes: Sequence[tuple[int, int]]
 
 
 def write_site(
@@ -225,7 +225,7 @@ def _figure(out: Path, figure: FigureRecord) -> SiteFigure:
 
     picture = there("figures", f"{figure.name}.svg")
     picture = picture or there("figures", f"{figure.name}.png")
-    size = image_size(out / picture) if picture else (0, 0)
+    sizes = image_sizes(out / picture) if picture else []
     records = there("figures", "records", f"{figure.name}.jsonl")
     places = tuple(entry.label for entry in entries() if figure.name in entry.figures)
-    return SiteFigure(figure, picture, records, places, size)
+    return SiteFigure(figure, picture, records, places, sizes)

@@ -19,7 +19,7 @@ from acprop.records import (
     StudyRecord,
     write,
 )
-from acprop.report.figures import draw_once, image_size
+from acprop.report.figures import draw_once, image_sizes
 from acprop.report.gallery import Gallery, build_gallery
 from acprop.report.paper import published_curves
 from acprop.report.results import ComparedArm, ResultLine, compared_arms, result_line
@@ -64,12 +64,12 @@ class GivenStudy(NamedTuple):
 
 
 class StudyFigure(NamedTuple):
-    """path: relative to the pages. size: in pixels."""
+    """path: relative to the pages. sizes: of the picture, then of its panels."""
 
     path: str
     caption: str
     alt: str
-    size: tuple[int, int]
+    sizes: Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,13 +219,13 @@ class PrepareStudy:
             caption = CAPTIONS[kind].format(axes=axes)
             alt = f"{found.study.title}, {found.study.scale} scale: {kind}"
             place = path.relative_to(self.out).as_posix()
-            yield StudyFigure(place, caption, alt, image_size(path))
+            yield StudyFigure(place, caption, alt, image_sizes(path))
         if (curves := published_curves(found.study.name)) is not None:
             place = f"studies/{curves.name}.svg"
             draw_once([curves], self.out / place, title="")
             alt = f"published curves beside {found.key}"
-            size = image_size(self.out / place)
-            yield StudyFigure(place, CAPTIONS["published"], alt, size)
+            sizes = image_sizes(self.out / place)
+            yield StudyFigure(place, CAPTIONS["published"], alt, sizes)
 
 
 def searched_settings(studies: Iterable[GivenStudy]) -> dict[str, tuple[Plain, ...]]:

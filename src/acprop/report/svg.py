@@ -7,9 +7,12 @@ no style sheets shows the light picture.
 """
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 from acprop.report.style import CYCLE, GRID, INK, OPTIMIZERS, PAPER, for_dark
+
+Box = tuple[float, float, float, float]  # left, top, width and height, in points
 
 DARK_INK, DARK_PAPER, DARK_GRID = "#DDE2E7", "#15181C", "#343B43"
 
@@ -18,12 +21,19 @@ _TAG = re.compile(r"<[^>]*>")
 _FONT = re.compile(r"'DejaVu Sans'[^;\"]*")
 
 
-def finished(svg: str) -> str:
-    """An SVG of matplotlib's as it is shown: shorter numbers, and a dark side."""
+def finished(svg: str, views: Sequence[Box] = ()) -> str:
+    """An SVG of matplotlib's as it is shown: shorter numbers, and a dark side.
+
+    views: parts of it that a narrow page shows below each other, #panel-1 and so on.
+    """
+    parts = "".join(
+        f'<view id="panel-{i}" viewBox="{" ".join(f"{v:.0f}" for v in box)}"/>'
+        for i, box in enumerate(views, 1)
+    )
     head, tag, body = svg.partition("<svg ")
     opening, _, rest = body.partition(">")
     rest = _TAG.sub(lambda found: _shorter(found[0]), rest)
-    return f"{head}{tag}{opening}>\n<style>{_sheet()}</style>{rest}"
+    return f"{head}{tag}{opening}>\n{parts}<style>{_sheet()}</style>{rest}"
 
 
 def _shorter(tag: str) -> str:
