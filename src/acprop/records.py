@@ -357,6 +357,7 @@ class StudyRecord(_Strict):
              "heatmap": final accuracy over two settings, one panel for each optimizer;
              "bars": the first metric at the end with a dot for each seed, then curves;
              "table": final metrics with spread
+             "effects": of each factor of a factorial design, as bars with intervals
     axes     for a heat map its two settings; for curves the setting that tells arms
              of one optimizer apart, if any
     metrics  what is shown, by name
@@ -376,7 +377,7 @@ class StudyRecord(_Strict):
     title: str
     place: str
     scale: Short
-    shows: Literal["curves", "heatmap", "bars", "table"]
+    shows: Literal["curves", "heatmap", "bars", "table", "effects"]
     axes: tuple[str, ...]
     metrics: tuple[str, ...]
     note: str

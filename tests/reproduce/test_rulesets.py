@@ -180,6 +180,7 @@ def test_every_arm_may_be_searched_over_its_own_grid(tmp_path, monkeypatch):
     assert list(winners) == ["acprop", "sgd", "acprop nesterov=False"]
     assert (winners["acprop"], winners["sgd"]) == (0, 1)
     assert result.study.tuning["search"] == "grid"
+    assert result.study.axes == tuple(study.axes)
     known = {r.run: r for r in result.runs}
     final = [known[r] for runs in result.study.contestants.values() for r in runs]
     assert {(r.optimizer, r.seed) for r in final} == {

@@ -94,7 +94,7 @@ class Study(Strict):
     title: str
     place: str
     task: str
-    shows: Literal["curves", "heatmap", "bars", "table"]
+    shows: Literal["curves", "heatmap", "bars", "table", "effects"]
     axes: list[str] = Field(default_factory=list)
     metrics: list[str]
     task_settings: Plain

@@ -46,7 +46,7 @@ def _draw_panel(ax: Axes, record: Bars, inks: dict[str, str]) -> None:
             ends = [[bar.mean - bar.low], [bar.high - bar.mean]]
             ax.errorbar(place, bar.mean, ends, color=INK, capsize=4, lw=1.0, zorder=3)
         n = len(bar.values)
-        x = place + (np.linspace(-SPREAD, SPREAD, n) if n > 1 else np.zeros(1))
+        x = place + (np.linspace(-SPREAD, SPREAD, n) if n > 1 else np.zeros(n))
         dots = ax.scatter(x, bar.values, s=20, zorder=4)
         dots.set(facecolor=ink, edgecolor=INK, linewidth=0.6)
         lost = x[~np.isfinite(bar.values)]

@@ -31,11 +31,13 @@ from acprop import files
 from acprop.records import FigureRecord, write
 from acprop.report.claim_groups import KIND_WORDS, group_claims
 from acprop.report.collect import Content
+from acprop.report.evidence import evidence_of
 from acprop.report.explorer import write_explorer
 from acprop.report.figures import image_sizes
 from acprop.report.headline import effects, findings, reach
 from acprop.report.paper import PaperEntry, entries, published_about
 from acprop.report.paper_entries import entry_result
+from acprop.report.sentences import SENTENCES
 from acprop.report.study_pages import (
     GivenStudy,
     PrepareStudy,
@@ -102,13 +104,17 @@ def write_site(
     prepare = PrepareStudy(out, content.artifacts, content.places)
     sections = list(each(prepare, given_studies))
     content.problems.extend(line for one in sections for line in one.problems)
-    if content.verdicts:
-        write(out / "verdicts.jsonl", content.verdicts)
+    seen = evidence_of(one.found for one in sections)
+    verdicts = [*content.verdicts]
+    if seen.studies:
+        verdicts += [sentence.verdict(seen) for sentence in SENTENCES]
+    if verdicts:
+        write(out / "verdicts.jsonl", verdicts)
     studies = by_page(sections)
     by_name = {s[0].record.name: [one.found for one in s] for s in studies.values()}
     named = {figure.about.name: figure.about for figure in shown}
-    claims = {verdict.claim: verdict for verdict in content.verdicts}
-    owners, against = group_claims(content.verdicts), effects(studies)
+    claims = {verdict.claim: verdict for verdict in verdicts}
+    owners, against = group_claims(verdicts), effects(studies)
     given: dict[str, Any] = {
         "about": _about(about),
         "owners": owners,

@@ -16,6 +16,7 @@ from acprop.records import (
     RunStatus,
     Surface,
 )
+from acprop.report.factorial import effect_bars
 from acprop.report.statistics import (
     Arm,
     describe,
@@ -32,16 +33,18 @@ from acprop.report.style import LOG_SPAN, display
 def study_figures(found: StudyRuns) -> dict[str, Sequence[Drawing]]:
     """What is drawn of a study, by kind, a figure each; one without values is left out.
 
-    "surface", "bars" or "curves" is what the study shows; how settings matter is the
-    end over each axis, "sensitivity", and every trial of a search, "points".
+    "surface", "bars", "effects" or "curves" is what the study shows; how settings
+    matter is the end over each axis, "sensitivity", and every trial of a search,
+    "points".
     A line's band is mean ∓ std at each x; panels of one metric have the same range.
     """
     shows = found.study.shows
     made: dict[str, Sequence[Drawing]] = {
         "surface": _surfaces(found) if shows == "heatmap" else [],
         "bars": _bars(found) if shows == "bars" else [],
+        "effects": effect_bars(found) if shows == "effects" else [],
         "curves": _curves(found) if shows in ("bars", "curves") else [],
-        "sensitivity": _sensitivity(found) if found.study.ruleset == "paper" else [],
+        "sensitivity": _sensitivity(found),
         "points": _trial_points(found),
     }
     return {kind: records for kind, records in made.items() if records}

@@ -40,6 +40,9 @@ CAPTIONS = {
     "field of one colour is a robust optimizer.",
     "bars": "Bars are means over the finished runs at the end, dots single seeds, "
     "lines 95 % intervals; a × at the edge is a run that failed.",
+    "effects": "What a factor changes on average over all corners of the design, with "
+    "its 95 % interval. β2 has four levels: by a little is from 0.95 to 0.99 and from "
+    "0.999 to 0.9999, by much from 0.95 to 0.999 and from 0.99 to 0.9999.",
     "points": "Every trial of the search: the mean over the seeds of tuning at the "
     "last epoch. A wide hill is easy to find, a narrow one needs luck.",
     "sensitivity": "The end of training over {axes}: a flat line does not care, a peak "

@@ -79,9 +79,11 @@ class Ruleset(ABC):
         """Candidates with their settings, on the same seeds for everyone."""
         seeds = study.scale(scale).seeds
         by_name = {c.name: c.runs(study, scale, given, seeds) for c, given in chosen}
+        is_grid = study.scale(scale).tuning.search == "grid"
         about: dict[str, Any] = {
-            "shows": "curves",
-            "axes": (),
+            "shows": study.shows if study.shows == "effects" else "curves",
+            # What a search over grids leaves as it is, such as a dial.
+            "axes": tuple(study.axes) if is_grid and tuning else (),
             "ruleset": self.name,
             "contestants": {n: [r.spec.id for r in own] for n, own in by_name.items()},
             "tuning": tuning or {},
