@@ -35,6 +35,7 @@ html_static_path = ["_static"]
 html_css_files = ["house.css"]
 html_math_renderer = "mathml"
 html_show_sphinx = html_copy_source = html_show_copyright = False
+html_use_index = html_domain_indices = False  # the search finds more
 templates_path = ["_templates"]
 pygments_style, pygments_dark_style = "default", "github-dark"
 

@@ -27,6 +27,7 @@ DEFAULT = {
     "default/ro-en": ("Romanian to English", "the translation"),
     "default/dcgan": ("CIFAR-10, DCGAN", "the GAN"),
 }
+SEARCHED = {**DEFAULT, "rl/dqn-four-rooms": ("Four rooms, DQN", "the four rooms")}
 # Studies by the ruleset "tuned": equally many trials for everyone.
 TUNED = {"vision/mnist-tuned-small": ("MNIST, 2000 images", "2000 images of MNIST")}
 # Whom README compares with.
@@ -64,7 +65,7 @@ def chosen(name: str) -> list[tuple[Arm, Comparison | None]]:
 def tasks() -> list[TaskResult]:
     """Every task on which someone of PEERS was compared with the default."""
     made: list[TaskResult] = []
-    for name, (title, words) in DEFAULT.items():
+    for name, (title, words) in SEARCHED.items():
         found = records(f"{name}-small")
         made.append(_task(title, words, found, chosen(name)))
     for name, (title, words) in TUNED.items():

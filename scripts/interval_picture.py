@@ -17,6 +17,11 @@ from acprop.report.style import DPI, INK, OPTIMIZERS, draw_grid, style
 
 SHOWN = ("acprop", *PEERS)
 VALUES = "values"  # the name of the hash in the file
+COLUMNS = 4
+CAPTION = (
+    "A dot is a run, a line the 95 % interval of the mean over seeds; better is to the "
+    "right.\n▲ ▼ better, worse than ACProp's default, by the protocol."
+)
 SIGNS = {"better": "▲", "worse": "▼"}
 
 
@@ -41,25 +46,13 @@ def draw(path: Path) -> None:
     from matplotlib.figure import Figure
 
     with style():
-        n_rows = -(-(len(tasks()) + 1) // 4)
-        size = (8.8, 1.75 * n_rows)
+        n_rows = -(-len(tasks()) // COLUMNS)
+        size = (8.8, 1.75 * n_rows + 0.3)
         figure = Figure(figsize=size, dpi=1.2 * DPI, layout="constrained")
         FigureCanvasAgg(figure)
-        axes = [figure.add_subplot(n_rows, 4, i + 1) for i in range(4 * n_rows)]
-        for ax, task in zip(axes, tasks(), strict=False):
-            _draw_task(ax, task)
-        for ax in axes[len(tasks()) :]:
-            ax.set_axis_off()
-        axes[-1].text(
-            0.0,
-            0.98,
-            "A dot is a run, a line\nthe 95 % interval of\nthe mean over seeds.\n"
-            "Better is to the right.\n▲ ▼ better, worse than\nthe default, by the\n"
-            "protocol.",
-            va="top",
-            linespacing=1.5,
-            transform=axes[-1].transAxes,
-        )
+        for i, task in enumerate(tasks()):
+            _draw_task(figure.add_subplot(n_rows, COLUMNS, i + 1), task)
+        figure.supxlabel(CAPTION, fontsize=9)
         figure.savefig(path, metadata={VALUES: digest()})
 
 
