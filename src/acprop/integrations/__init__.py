@@ -1,0 +1,1 @@
+"""Where other projects want a class of theirs around an optimizer; see docs."""
