@@ -104,9 +104,15 @@ reproduce: setup  ## every claim, every toy figure, every study at smoke scale, 
 	$(BIN)/acprop reproduce --scale smoke $(if $(ONLY),--only $(ONLY))
 	@$(BIN)/python scripts/same_verdicts.py
 
+evidence: setup  ## run what docs/evidence.md lists and results/ lacks (about 30 core-hours, resumes)
+	$(BIN)/python scripts/evidence.py run
+
+evidence-check: setup  ## the default once more, on a fresh seed of the tasks that chose it (3 minutes)
+	$(BIN)/python scripts/evidence.py check
+
 ablation: setup  ## measure the guard again (results/guard)
 	$(BIN)/python scripts/guard_ablation.py
 	$(BIN)/python scripts/tables.py
 
-.PHONY: help setup lock check docs browser test test-all test-cluster test-oldest test-trainers coverage sanitize perf reproduce ablation
+.PHONY: evidence evidence-check help setup lock check docs browser test test-all test-cluster test-oldest test-trainers coverage sanitize perf reproduce ablation
 .DEFAULT_GOAL := help
