@@ -1,4 +1,4 @@
-"""The script that runs the evidence: nothing is lost, and a worse default is noticed."""
+"""The script that runs the evidence: no run is lost, a worse default is noticed."""
 
 from pathlib import Path
 
