@@ -99,6 +99,7 @@ perf: setup  ## speed, as ratios measured in one run
 	$(BIN)/python perf/explorer.py
 	$(BIN)/python perf/store.py
 	$(BIN)/python perf/distributed.py
+	$(BIN)/python perf/compile.py
 
 reproduce: setup  ## every claim, every toy figure, every study at smoke scale, and a site; ONLY=lab,… for some
 	$(BIN)/acprop reproduce --scale smoke $(if $(ONLY),--only $(ONLY))

@@ -112,13 +112,12 @@ class Scalars(NamedTuple):
 def scalars(h: StepOptions, step: Tensor, state: Tensor) -> Scalars:
     """Compute the scalars of a step for state of this type."""
     # The counter as a number, or as a tensor beside the state it will scale.
-    t: Scalar = step.to(state.device, state.dtype) if h.on_device else step.item()
-    k = where(t > h.rule.delay, t - h.rule.delay, 0.0)
-    unseen = k == 0
+    t: Scalar = step.item() if not h.on_device else kept(step.to(state.device, state.dtype))
+    unseen = t <= h.rule.delay
     total: Scalar = 1.0
     if h.convention.bias_correction:
-        seen = _one_minus_power(h.beta2, k)
-        total = where(seen == 0, 1.0, seen)
+        n_seen = t - h.rule.delay if isinstance(t, Tensor) else max(t - h.rule.delay, 0)
+        total = where(unseen, 1.0, _one_minus_power(h.beta2, n_seen))
     eps = h.safe_eps(state.dtype)
     inside = h.convention.eps_placement == "inside"
     floor: Scalar = eps if inside else 0.0
@@ -170,6 +169,22 @@ def where(condition: bool | Tensor, yes: Any, no: Any) -> Any:
     if isinstance(condition, Tensor):
         return torch.where(condition, yes, no)
     return yes if condition else no
+
+
+def is_number(scalar: Scalar, value: float) -> bool:
+    """Is it this number? Of a tensor nobody knows before it is computed."""
+    return not isinstance(scalar, Tensor) and scalar == value
+
+
+def kept(x: Tensor) -> Tensor:
+    """x itself; of a compiler it asks to compute this once for all that use it.
+
+    Inductor writes what is no memory of its own into every formula that uses it, and
+    those into others: a step would be three times as long, and so the compilation.
+    """
+    if not torch.compiler.is_compiling() or hasattr(x, "placements"):
+        return x
+    return x.as_strided(x.size(), x.stride())
 
 
 def clamp(d: Tensor, bound: Scalar | None) -> Tensor:

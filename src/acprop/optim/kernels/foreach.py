@@ -27,6 +27,8 @@ from acprop.optim.step_options import (
     Scalars,
     StepOptions,
     clamp,
+    is_number,
+    kept,
     scalars,
     where,
 )
@@ -143,6 +145,7 @@ def _descend(
     torch._foreach_sqrt_(roots)
     if cs[0].eps != 0:
         torch._foreach_add_(roots, cs[0].eps)
+    roots = list(map(kept, roots))
     numerators = _numerators(state.m, window, h, [c.numerator_scale for c in cs])
     us = list(torch._foreach_div(numerators, roots))
     if h.convention.first_step == "sgd":
@@ -150,7 +153,8 @@ def _descend(
             u.copy_(where(c.unseen, n, u))
     us = _clip(us, [c.bound for c in cs])
     torch._foreach_add_(us, numerators, alpha=0)  # Note [Infinite gradients], loop.py
-    expected = _expected(state.M, roots, h) if h.rule.center == "average" else None
+    expected = _expected(state.M, roots) if h.rule.center == "average" else None
+    del roots  # their memory is needed for what follows
     ds = _averaged(state.M, us, h) if state.M else us
     if isinstance(h.lr, Tensor):
         torch._foreach_sub_(xs, torch._foreach_mul(ds, h.lr))
@@ -162,14 +166,10 @@ def _descend(
     return expected
 
 
-def _expected(Ms: Tensors, roots: Tensors, h: StepOptions) -> Tensors:
+def _expected(Ms: Tensors, roots: Tensors) -> Tensors:
     """The gradients that the averages so far imply."""
     expected = list(torch._foreach_clamp_max(Ms, 1.0))
     torch._foreach_clamp_min_(expected, -1.0)
-    if h.rule.reduction is None:
-        # In the memory of the roots, which nobody needs any more.
-        torch._foreach_mul_(roots, expected)
-        return roots
     torch._foreach_mul_(expected, roots)
     return expected
 
@@ -181,7 +181,7 @@ def _averaged(Ms: Tensors, us: Tensors, h: StepOptions) -> Tensors:
     torch._foreach_add_(Ms, us)
     if not h.rule.nesterov:
         return Ms
-    torch._foreach_add_(us, Ms, alpha=h.beta1)
+    torch._foreach_add_(us, list(map(kept, Ms)), alpha=h.beta1)
     return us
 
 
@@ -215,7 +215,7 @@ def _clip(us: Tensors, bounds: list[Scalar | None]) -> Tensors:
 
 
 def _all_equal(numbers: list[Scalar], value: float) -> bool:
-    return all(not isinstance(n, Tensor) and n == value for n in numbers)
+    return all(is_number(n, value) for n in numbers)
 
 
 def _multiply(tensors: Sequence[Tensor], factors: list[Scalar]) -> Tensors:

@@ -22,6 +22,8 @@ from acprop.optim.step_options import (
     Scalars,
     StepOptions,
     clamp,
+    is_number,
+    kept,
     scalars,
     where,
 )
@@ -108,7 +110,7 @@ def _observe(
         r = g - mean
     if expected is not None:
         r = g - expected
-    r2 = r * r
+    r2 = r.square()
     if h.rule.reduction is not None:
         r2 = reduced(r2, h.rule.reduction)
     s = h.beta2 * moments.s + h.gain * r2
@@ -127,23 +129,28 @@ def _descend(
     s, top = moments.s, moments.top
     if top is not None and h.convention.amsgrad == "raw":
         s = top = torch.maximum(top, s)
-    radicand = c.scale * s + c.floor
+    radicand = c.scale * s
+    if not is_number(c.floor, 0):
+        radicand = radicand + c.floor
     if top is not None and h.convention.amsgrad == "corrected":
         radicand = torch.maximum(top, radicand)
         # Where nothing was seen yet the radicand is no measurement to remember.
         top = where(c.unseen, top, radicand)
-    denominator = _root(radicand, h) + c.eps
-    numerator = _numerator(moments.m, window, h) * c.numerator_scale
+    denominator = kept(_root(radicand, h) + c.eps)
+    numerator = _numerator(moments.m, window, h)
+    if not is_number(c.numerator_scale, 1):
+        numerator = numerator * c.numerator_scale
     u = numerator / denominator
     if h.convention.first_step == "sgd":
         u = where(c.unseen, numerator, u)
     u = clamp(u, c.bound) + 0 * numerator  # Note [Infinite gradients]
     d = u
     if moments.M is not None:
-        d = h.beta1 * moments.M + (1 - h.beta1) * u
+        new = (1 - h.beta1) * u
+        d = kept(h.beta1 * moments.M + new)
         moments = moments._replace(M=d)
         if h.rule.nesterov:
-            d = h.beta1 * d + (1 - h.beta1) * u
+            d = h.beta1 * d + new
     x = x - h.lr * d
     if h.constraint is not None:
         x = h.constraint.project(x)
