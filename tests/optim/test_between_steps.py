@@ -76,7 +76,7 @@ def count_calls(monkeypatch, name: str) -> list[None]:
 @pytest.mark.parametrize("options", [{}, {"foreach": True}, {"small_state": True}])
 def test_the_first_step_numbers_the_parameters_once(options, monkeypatch):
     """It went through all parameters for each of them."""
-    calls = count_calls(monkeypatch, "_numbers")
+    calls = count_calls(monkeypatch, "_number_all")
     walk(acprop.ACProp([leaf(torch.ones(2, 64)) for _ in range(9)], **options), 3)
     assert len(calls) == 1
 

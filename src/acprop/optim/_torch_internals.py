@@ -9,6 +9,7 @@ torch.optim is built on.
 
 import ctypes
 import functools
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -58,6 +59,10 @@ def takes_foreach(params: list[Tensor]) -> bool:
 def has_no_storage(tensor: Tensor) -> bool:
     """Is it one of the zeros that autograd makes without memory?"""
     return tensor._is_zerotensor()  # pyright: ignore
+
+
+# A DTensor's memory in this rank. `to_local` makes a new Parameter of it each time.
+memory_of = attrgetter("_local_tensor")
 
 
 def first_indices(shard: Any) -> tuple[int, ...]:

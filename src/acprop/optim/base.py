@@ -65,8 +65,7 @@ class FamilyOptimizer(Optimizer):
                     f"{type(self).__name__} must be given options among "
                     f"{', '.join(self._taken)}, got {name!r}{owner}"
                 )
-        # What the last step did with each group, by the identity of its dict.
-        self._plans: dict[int, StepPlan] = {}
+        self._forget()
         given = {**self._fixed, **self.DEFAULTS, **given, **options}
         if self._fixed.get("as_rmsprop"):
             given = from_rmsprop(given)
@@ -126,9 +125,18 @@ class FamilyOptimizer(Optimizer):
         # Of no tensor yet, but it knows the options.
         self._plans[id(group)] = StepPlan(group, [], self.state)
 
+    def _forget(self) -> None:
+        """What is known from the last step."""
+        # What it did with each group, by the identity of its dict.
+        self._plans: dict[int, StepPlan] = {}
+        # Which dicts there were in the state, without hashing parameters: that is slow.
+        self._states: list[int] = []
+        # The place of every parameter among all, by its identity; of one step.
+        self._numbers: dict[int, int] = {}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._plans = {}
+        self._forget()
 
     def load_state_dict(self, state_dict: StateDict) -> None:
         """Load what `state_dict` returned, of any class of the family or of AdamW."""
@@ -146,7 +154,6 @@ class FamilyOptimizer(Optimizer):
             self._check_options(group)
         # Once for all parameters: on accelerators this runs at every step.
         rule = rule_of(group)
-        numbers: dict[int, int] = {}
         for param in group["params"]:
             if param.grad is None:
                 continue
@@ -155,8 +162,8 @@ class FamilyOptimizer(Optimizer):
             state = self.state[param]
             names = wanted(group, rule, param)
             if not fits(state, names):
-                numbers = numbers or self._numbers()
-                complete(state, param, group, numbers[id(param)])
+                self._numbers = self._numbers or self._number_all()
+                complete(state, param, group, self._numbers[id(param)])
             flat += param, param.grad, *values_of(state, names, rule)
             flat.append(group["stochastic_rounding"])
 
@@ -167,8 +174,7 @@ class FamilyOptimizer(Optimizer):
         n = len(ParamWithState._fields) - 1
         return [ParamWithState(*flat[i : i + n]) for i in range(0, len(flat), n)]
 
-    def _numbers(self) -> dict[int, int]:
-        """The place of every parameter among all, by its identity."""
+    def _number_all(self) -> dict[int, int]:
         params = (p for group in self.param_groups for p in group["params"])
         return {id(param): i for i, param in enumerate(params)}
 
@@ -189,9 +195,9 @@ class FamilyOptimizer(Optimizer):
             # Nothing to do but the same once more? Small models feel the rest.
             groups = self.param_groups
             plans = [self._plans.get(id(group)) for group in groups]
-            if all(
+            if self._has_its_states() and all(
                 plan is not None
-                and plan.is_current(self.state)
+                and plan.is_current()
                 and not group["error_if_nonfinite"]
                 for plan, group in zip(plans, groups, strict=True)
             ):
@@ -207,6 +213,10 @@ class FamilyOptimizer(Optimizer):
     # Hooks, profiler and autograd are looked after below, not around `step`.
     step.hooked = True  # pyright: ignore[reportFunctionMemberAccess]
 
+    def _has_its_states(self) -> bool:
+        """Are the dicts of the state those of the last step?"""
+        return list(map(id, self.state.values())) == self._states
+
     @_torch_internals.use_grad_for_differentiable
     def _full_step(self, closure: Callable[[], float] | None = None) -> float | None:
         _torch_internals.check_capture(self)
@@ -214,6 +224,7 @@ class FamilyOptimizer(Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        self._numbers = {}  # groups may have changed
         if torch.compiler.is_compiling():
             if any(group["error_if_nonfinite"] for group in self.param_groups):
                 # A look at values breaks the graph.
@@ -225,7 +236,11 @@ class FamilyOptimizer(Optimizer):
         # All groups are looked at before the first state is made, and all planned
         # before the first parameter moves: fused=True may be impossible.
         self._check_groups()
-        self._plans = {id(group): self._plan(group) for group in self.param_groups}
+        known = self._has_its_states()
+        self._plans = {
+            id(group): self._plan(group, known) for group in self.param_groups
+        }
+        self._states = list(map(id, self.state.values()))
         for plan in self._plans.values():
             plan.run()
         return loss
@@ -237,24 +252,25 @@ class FamilyOptimizer(Optimizer):
             self._check_options(group)
             _check_gradients(group, i)
 
-    def _plan(self, group: Group) -> StepPlan:
+    def _plan(self, group: Group, known: bool) -> StepPlan:
         """The plan of the last step if it is current, else a new one."""
         plan = self._plans[id(group)]
-        if plan.is_current(self.state):
+        if known and plan.is_current():
             return plan
         return StepPlan(group, self._items(group), self.state)
 
     @torch.no_grad()
-    def step_one(self, i: int, j: int, *, n_before: int) -> None:
+    def step_one(self, i: int, j: int, *, number: int, n_before: int) -> None:
         """Step parameter j of group i alone; what `release_gradients` calls.
 
-        Hooks of the whole step are not run. n_before: how many parameters were stepped
-        before it in the same backward pass.
+        Hooks of the whole step are not run. number: its place among all parameters;
+        n_before: how many were stepped before it in the same backward pass.
         """
         group = self.param_groups[i]
         self._check_options(group)
         _check_gradients(group, i, j, n_before=n_before)
-        alone = {**group, "params": [group["params"][j]]}
+        param = group["params"][j]
+        alone, self._numbers = {**group, "params": [param]}, {id(param): number}
         StepPlan(alone, self._items(alone)).run()
 
 

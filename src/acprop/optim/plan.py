@@ -37,13 +37,10 @@ class StepPlan:
         self._options = snapshot(group)
         if [call.kernel for call in self._calls] != [native.update]:
             return
-        # Not a shard of a DTensor, which is another tensor at every step.
-        if any(a is not b for a, b in zip(self._calls[0].items, items, strict=True)):
-            return
+        self._prepared = native.prepare(
+            self._calls[0].items, h, state, [item.param for item in items]
+        )
         self._calls = []
-        self._prepared = native.prepare(items, h, state)
-        # Which dicts there are, without hashing a parameter: that is slow.
-        self._states = list(map(id, state.values()))
         # Held, so that no other tensor can come to have the id of a lost one.
         self._params = list(group["params"])
         self._ids = list(map(id, self._params))
@@ -53,13 +50,15 @@ class StepPlan:
         """Are the options of the group, but for lr, those that it was made with?"""
         return is_unchanged(self.group, self._options)
 
-    def is_current(self, state: Mapping[Tensor, dict[str, Any]]) -> bool:
-        """Take over the new gradients; False if a new plan has to be made."""
+    def is_current(self) -> bool:
+        """Take over the new gradients; False if a new plan has to be made.
+
+        Whether the state is still the same dicts is seen once for all plans.
+        """
         return (
             bool(self._prepared)
             and is_unchanged(self.group, self._options)
             and list(map(id, self.group["params"])) == self._ids
-            and list(map(id, state.values())) == self._states
             and all(p.grad is None for p in self._without_grad)
             and all(call.refresh() for call in self._prepared)
         )

@@ -16,7 +16,8 @@ class ReleasedGradients:
         self._optimizer = optimizer
         self._stepped: set[int] = set()
         self._hooks: dict[Tensor, Any] = {}
-        self._places: dict[int, tuple[int, int]] = {}
+        # By the identity of a parameter: its group, its place there, and among all.
+        self._places: dict[int, tuple[int, int, int]] = {}
         _check_ranks(self._params())
         self._register()
         self._end = optimizer.register_step_post_hook(self._next)
@@ -40,16 +41,18 @@ class ReleasedGradients:
                 "pass; released gradients cannot be accumulated"
             )
         if not self._stepped:  # a new pass: groups may have changed since the last
-            self._places = {
-                id(p): (i, j)
+            places = (
+                (p, i, j)
                 for i, group in enumerate(self._optimizer.param_groups)
                 for j, p in enumerate(group["params"])
-            }
+            )
+            self._places = {id(p): (i, j, n) for n, (p, i, j) in enumerate(places)}
         place = self._places.get(id(param))
         if place is None:
             return  # its group was deleted
         try:
-            self._optimizer.step_one(*place, n_before=len(self._stepped))
+            i, j, number = place
+            self._optimizer.step_one(i, j, number=number, n_before=len(self._stepped))
         finally:
             param.grad = None
         self._stepped.add(id(param))

@@ -16,13 +16,14 @@ from torch import Tensor
 
 from acprop import native
 from acprop.optim import codes
-from acprop.optim._torch_internals import has_no_storage, thread_pool
+from acprop.optim._torch_internals import has_no_storage, memory_of, thread_pool
 from acprop.optim.params import ParamWithState, moments_of, wide_dtype
 from acprop.optim.state import mean_of
 from acprop.optim.step_options import StepOptions
 
 State = Mapping[Tensor, dict[str, Any]]
 _DTYPE = attrgetter("dtype")
+_DISTRIBUTION = attrgetter("placements", "device_mesh")
 _DTYPES = [getattr(torch, str(name)) for name in native.WORDS["dtype"]]
 
 
@@ -145,13 +146,24 @@ def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
 
 
 def prepare(
-    items: Sequence[ParamWithState], h: StepOptions, state: State | None = None
+    items: Sequence[ParamWithState],
+    h: StepOptions,
+    state: State | None = None,
+    owners: Sequence[Tensor] | None = None,
 ) -> list["PreparedCall"]:
-    """A call for each of the types that one call has in common; see `PreparedCall`."""
-    kinds: dict[tuple[torch.dtype, torch.dtype], list[ParamWithState]] = {}
-    for item in items:
-        kinds.setdefault((item.param.dtype, item.step.dtype), []).append(item)
-    return [PreparedCall(same, h, state) for same in kinds.values()]
+    """A call for each of the types that one call has in common; see `PreparedCall`.
+
+    owners: the parameters as the optimizer has them; an item may be a shard of one.
+    """
+    owners = owners or [item.param for item in items]
+    kinds: dict[Any, list[tuple[ParamWithState, Tensor]]] = {}
+    for item, owner in zip(items, owners, strict=True):
+        kind = item.param.dtype, item.step.dtype, owner is item.param
+        kinds.setdefault(kind, []).append((item, owner))
+    return [
+        PreparedCall([item for item, _ in same], h, state, [owner for _, owner in same])
+        for same in kinds.values()
+    ]
 
 
 # The columns whose addresses C reads; those that follow are numbers.
@@ -163,16 +175,24 @@ class PreparedCall:
     """Tensors of one type without an `obstacle`, with their addresses.
 
     state: where `refresh` finds the state again; a call for one step needs none.
+    owners: the parameters themselves, or the DTensors that they are shards of.
     """
 
     def __init__(
-        self, items: Sequence[ParamWithState], h: StepOptions, state: State | None
+        self,
+        items: Sequence[ParamWithState],
+        h: StepOptions,
+        state: State | None,
+        owners: list[Any],
     ) -> None:
         first = items[0]
         self.params = [item.param for item in items]
+        self._owners = owners
+        # How the owners are cut into shards, where they are.
+        self._cuts = _cuts(owners) if owners[0] is not self.params[0] else None
         # Held so that no other tensor can come to lie at the address of a lost one.
         self._held = [item._replace(grad=item.param) for item in items]
-        states = [state[param] for param in self.params] if state else []
+        states = [state[param] for param in owners] if state else []
         self._dtype = first.param.dtype
         self._options = _in_numbers(first, h)
         # Held while C reads them: another thread may drop a gradient meanwhile.
@@ -206,43 +226,59 @@ class PreparedCall:
 
     def refresh(self) -> bool:
         """Look at every address again; False if more than the gradients has moved."""
-        grads: list[Any] = [p.grad for p in self.params]
-        # No gradient now, or one that only looks like a tensor?
-        if set(map(type, grads)) != {Tensor}:
-            return False
+        grads: list[Any] = [p.grad for p in self._owners]
+        params = self.params
         try:
+            if self._cuts is not None:
+                if not self._cuts == _cuts(self._owners) == _cuts(grads):
+                    return False
+                grads, params = list(map(memory_of, grads)), self._shards()
+            # No gradient now, or one that only looks like a tensor?
+            if set(map(type, grads)) != {Tensor}:
+                return False
             found = _addresses(grads)  # a sparse one has none
-            if _addresses(self.params) != self._param:
+            if _addresses(params) != self._param:
                 return False
             # A view may start at the same address and be shorter.
-            if _sizes(self.params) != self._numel or _sizes(grads) != self._numel:
+            if _sizes(params) != self._numel or _sizes(grads) != self._numel:
                 return False
-            for name, column in self._state.items():
-                if any(state[name].data_ptr() != at for state, at in column):
-                    return False
-        except (KeyError, TypeError, RuntimeError):
+            if not all(self._is_in_place(name) for name in self._state):
+                return False
+        except (AttributeError, KeyError, TypeError, RuntimeError):
             return False
         # Also at an old address: it may be another tensor's by now.
-        if found.count(0) != self._n_empty or not self._fit(grads):
+        if found.count(0) != self._n_empty or not self._fit(params, grads):
             return False
-        self._grads = grads
+        self._grads, self.params = grads, params
         self._arrays["grad"] = array("q", found)
         self._table.grad = self._arrays["grad"].buffer_info()[0]
         return True
 
-    def _fit(self, grads: list[Tensor]) -> bool:
+    def _shards(self) -> list[Tensor]:
+        """What this rank holds of each parameter, if no subclass of a tensor."""
+        shards: list[Tensor] = list(map(memory_of, self._owners))
+        return shards if set(map(type, shards)) == {Tensor} else []
+
+    def _is_in_place(self, name: str) -> bool:
+        """Is this state where it was? Of a shard, all but two numbers are shards."""
+        column = self._state[name]
+        if self._cuts is None or name in ("step", "stream"):
+            return all(state[name].data_ptr() == at for state, at in column)
+        return all(memory_of(state[name]).data_ptr() == at for state, at in column)
+
+    def _fit(self, params: list[Tensor], grads: list[Tensor]) -> bool:
         """Are parameters and new gradients laid out as the C code will read them?"""
         n_even = len(grads) - len(self._odd)
         return (
             sum(map(Tensor.is_contiguous, grads)) >= n_even
-            and sum(map(Tensor.is_contiguous, self.params)) >= n_even
+            and sum(map(Tensor.is_contiguous, params)) >= n_even
             and all(
-                grads[i].stride() == self.params[i].stride() == stride
+                grads[i].stride() == params[i].stride() == stride
                 for i, stride in zip(self._odd, self._strides, strict=True)
             )
             and set(map(_DTYPE, grads)) == {self._dtype}
             and not any(map(Tensor.is_neg, grads))
-            and not any(map(Tensor.is_neg, self.params))
+            and not any(map(Tensor.is_neg, params))
         )
 
     def run(self, lr: float) -> None:
@@ -257,6 +293,11 @@ class PreparedCall:
         # Autograd must learn of a write it did not see: a graph that saved one of the
         # parameters would otherwise go back through the wrong values.
         torch.autograd.graph.increment_version(self.params)
+
+
+def _cuts(tensors: Iterable[Any]) -> list[Any]:
+    """How DTensors are distributed; an AttributeError if one is none."""
+    return list(map(_DISTRIBUTION, tensors))
 
 
 def _addresses(tensors: Iterable[Tensor]) -> list[int]:
