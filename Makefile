@@ -100,6 +100,8 @@ perf: setup  ## speed, as ratios measured in one run
 	$(BIN)/python perf/store.py
 	$(BIN)/python perf/distributed.py
 	$(BIN)/python perf/compile.py
+	$(BIN)/python perf/memory.py
+	$(BIN)/python perf/billion.py
 
 reproduce: setup  ## every claim, every toy figure, every study at smoke scale, and a site; ONLY=lab,… for some
 	$(BIN)/acprop reproduce --scale smoke $(if $(ONLY),--only $(ONLY))

@@ -93,8 +93,8 @@ def main() -> None:
             r = entry[clock]["ratio"]
             spread = f"({r['low']:.2f}–{r['high']:.2f})"
             print(
-                f"foreach={foreach}, {clock}: {own[US]:.1f} s, AdamW {own[PEER]:.1f} s, "
-                f"{r['median']:.2f} × {spread}"
+                f"foreach={foreach}, {clock}: {own[US]:.1f} s, "
+                f"AdamW {own[PEER]:.1f} s, {r['median']:.2f} × {spread}"
             )
         record[f"foreach={foreach}"] = entry
     print(f"written to {save('compile', record)}")

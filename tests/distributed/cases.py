@@ -10,6 +10,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
+from resumed import resume, save
 from rows import KINDS, OPTIONS, STEPS, Net, Run, batch, gap, replayed, row, whole
 from small_state import compare
 from torch import nn
@@ -336,6 +337,17 @@ def _(folder: Path) -> dict[str, Any]:
 def _(folder: Path) -> dict[str, Any]:
     """In one process without a group: an ordinary model and an ordinary optimizer."""
     return resumed(folder, lambda m, kind: Run(m, kind(m.parameters(), **OPTIONS)))
+
+
+@case("losses-saved", 2)
+def _(folder: Path) -> dict[str, Any]:
+    return save(folder)
+
+
+@case("losses-resumed", 1, 4)
+def _(folder: Path) -> dict[str, Any]:
+    """Every form of state."""
+    return resume(folder)
 
 
 @case("example", 2)

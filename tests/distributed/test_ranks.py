@@ -130,6 +130,32 @@ def test_what_two_ranks_saved_continues_in_four_and_in_one(report, ranks):
     assert row["acprop"] <= max(row["adamw"], ROUNDING)
 
 
+FORMS = [
+    "float32 state",
+    "8-bit state",
+    "8-bit state, offloaded",
+    "bfloat16 with Kahan's compensation",
+    "bfloat16 rounded at random, 8-bit state",
+]
+
+
+@each("form", FORMS)
+@each("ranks", ["4", "1"])
+def test_twenty_losses_after_a_resume_in_other_ranks_are_those_of_the_unbroken_run(
+    report, ranks, form
+):
+    """Two ranks saved. What is loaded has the same bits; a forward pass may round."""
+    check_resumed(**report[ranks]["losses-resumed"][form])
+
+
+def check_resumed(unbroken: dict, resumed: dict) -> None:
+    assert resumed["bits"] == unbroken["bits"]
+    assert len(resumed["losses"]) == 20
+    expected = pytest.approx(unbroken["losses"], rel=0, abs=ROUNDING)
+    assert resumed["losses"] == expected
+    assert resumed["losses"][-1] < resumed["losses"][0] / 2
+
+
 @each("kind", ["ACProp", "AdamW"])
 def test_shards_switch_their_optimizer_as_one_process_does(report, kind):
     assert report["2"]["fsdp2-switched"][f"to {kind}"] <= ROUNDING

@@ -112,7 +112,9 @@ class Scalars(NamedTuple):
 def scalars(h: StepOptions, step: Tensor, state: Tensor) -> Scalars:
     """Compute the scalars of a step for state of this type."""
     # The counter as a number, or as a tensor beside the state it will scale.
-    t: Scalar = step.item() if not h.on_device else kept(step.to(state.device, state.dtype))
+    t: Scalar = (
+        step.item() if not h.on_device else kept(step.to(state.device, state.dtype))
+    )
     unseen = t <= h.rule.delay
     total: Scalar = 1.0
     if h.convention.bias_correction:
