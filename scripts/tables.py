@@ -231,6 +231,25 @@ def best_settings() -> str:
     return table(head, rows)
 
 
+def recipes() -> str:
+    """What all optimizers of a task share: decay, schedule, clipping."""
+    rows: list[list[str]] = []
+    for task in tasks():
+        known = task.arms["acprop"].known
+        decays = {f"{arm.known['weight_decay']:g}" for arm in task.arms.values()}
+        kind = known.get("schedule kind", "constant")
+        warmup = known.get("schedule warmup", 0)
+        rows.append(
+            [
+                task.title,
+                next(iter(decays)) if len(decays) == 1 else "each its own",
+                f"{kind}, warm-up {100 * warmup:g} %" if warmup else str(kind),
+                f"{known['clip_norm']:g}" if known.get("clip_norm") else "none",
+            ]
+        )
+    return table(["", "weight decay", "schedule", "gradient norm clipped at"], rows)
+
+
 # A peer as docs/promises.md and results/perf/step.json call it.
 KNOWN_AS = {
     "adamw": ("Adam", "AdamW(fused=True)"),
@@ -357,6 +376,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "best": best_settings,
     "choose": choose,
     "short": in_short,
+    "recipes": recipes,
     "comparison": comparison,
     "cli": reference_tables.cli,
     "records": reference_tables.record_types,
