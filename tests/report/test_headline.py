@@ -76,15 +76,20 @@ def test_an_axis_ends_at_a_round_number(most, end):
 
 def test_sentences_are_made_from_records():
     pages = {"a": [section(title="A")], "b": [section(ABOVE, title="B")]}
-    claims = [claim("one", "holds"), claim("two", "fails", kind="constant")]
+    claims = [
+        claim("one", "holds"),
+        claim("two", "fails", kind="constant"),
+        claim("three", "undecided", kind="empirical"),
+    ]
     owners = group_claims(claims)
     said = [f.text for f in findings(effects(pages), pages, owners, {})]
     assert said == [
         "ACProp (default) against AdamW on 2 tasks, five seeds or more each: better on "
         "1 (A), worse on 1 (B), no difference shown on none.",
         "Of 1 other method it was compared with, better than it somewhere: AdamW (B).",
-        "Of 2 statements of the paper that were checked, 1 hold, 1 fail as printed and "
-        "0 stay undecided; of its central results none fails.",
+        "Of the paper’s 2 statements of theory 1 hold, 1 fail and 0 stay undecided; of "
+        "its central results none fails. Of its 1 sentences about training 0 hold, 0 "
+        "fail and 1 stay undecided, at the scale that was run.",
     ]
 
 

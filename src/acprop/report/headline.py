@@ -174,22 +174,24 @@ def _beaten(pages: Mapping[str, Sequence[StudySection]]) -> list[Headline]:
 
 
 def _counted(owners: Sequence[Owner]) -> list[Headline]:
-    """Of the paper's claims, how many hold."""
+    """Of the paper's claims, how many hold; those about training apart."""
     made: list[Headline] = []
-    for group in owners:
-        if group.owner == "paper":
-            holds, fails, open_ = (
-                group.counts[word] for word in ("holds", "fails", "undecided")
-            )
-            central = next((k for k in group.kinds if k.kind == "central"), None)
-            text = (
-                f"Of {holds + fails + open_} statements of the paper that were "
-                f"checked, {holds} hold, {fails} fail as printed and {open_} stay "
-                "undecided"
-            )
-            if central:
-                n = central.counts["fails"]
-                text += f"; of its central results {n or 'none'} "
-                text += "fail" if n > 1 else "fails"
-            made.append(Headline(f"{text}.", "claims.html#paper"))
+    for group in (group for group in owners if group.owner == "paper"):
+        kinds = {kind.kind: kind.counts for kind in group.kinds}
+        text = f"Of the paper’s {_tally(group.counts, 'statements of theory')}"
+        if "central" in kinds:
+            n = kinds["central"]["fails"]
+            text += f"; of its central results {n or 'none'} fail{'' if n > 1 else 's'}"
+        if "empirical" in kinds:
+            text += f". Of its {_tally(kinds['empirical'], 'sentences about training')}"
+            text += ", at the scale that was run"
+        made.append(Headline(f"{text}.", "claims.html#paper"))
     return made
+
+
+def _tally(counts: Mapping[str, int], what: str) -> str:
+    holds, fails, open_ = (counts[word] for word in ("holds", "fails", "undecided"))
+    return (
+        f"{holds + fails + open_} {what} {holds} hold, {fails} fail and "
+        f"{open_} stay undecided"
+    )
