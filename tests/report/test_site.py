@@ -533,17 +533,21 @@ def test_a_browser_shows_every_page_without_a_serious_fault(
         assert (seen["paper"] == "rgb(21, 24, 28)") is dark, name
         logged = [line["message"] for line in driver.get_log("browser")]
         assert logged == [], name
-        driver.execute_script(AXE)
-        found = driver.execute_async_script(
-            "axe.run().then(arguments[0], e => arguments[0]({violations: [String(e)]}))"
-        )
-        grave = [
-            (rule["id"], [node["html"] for node in rule["nodes"]][:3])
-            for rule in found["violations"]
-            if rule["impact"] in ("serious", "critical")
-        ]
-        assert grave == [], name
-        assert len(found["passes"]) > 10
+        assert serious_faults(driver) == [], name
+
+
+def serious_faults(driver):
+    """What axe finds on the page that is open."""
+    driver.execute_script(AXE)
+    found = driver.execute_async_script(
+        "axe.run().then(arguments[0], e => arguments[0]({violations: [String(e)]}))"
+    )
+    assert len(found["passes"]) > 10
+    return [
+        (rule["id"], [node["html"] for node in rule["nodes"]][:3])
+        for rule in found["violations"]
+        if rule["impact"] in ("serious", "critical")
+    ]
 
 
 LOOK = """
@@ -617,12 +621,34 @@ def test_a_result_is_seen_without_scrolling_sideways(chromium, whole, width):
         ".map(e => e.getBoundingClientRect()).filter(r => r.right > innerWidth).length"
     )
     assert seen == 0
+    assert serious_faults(driver) == []
     cell = driver.execute_script(
         "const e = document.querySelector('td[data-label=verdict]');"
         "return [e.innerText, getComputedStyle(e, '::before').content]"
     )
     assert cell[0] == "worse"
     assert ("verdict" in cell[1]) == (width == 390)
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_the_start_page_shows_the_default_against_adamw(chromium, whole, width, dark):
+    """A row for each task, with a bar from one end of its interval to the other."""
+    driver, browser = chromium
+    browser.look(driver, width=width, dark=dark)
+    driver.get(whole.as_uri())
+    browser.settle(driver)
+    shown = driver.execute_script(
+        "return [...document.querySelectorAll('.interval')].map(e => ["
+        "e.getAttribute('aria-label'), e.querySelector('.range').x1.baseVal.value,"
+        "e.querySelector('.range').x2.baseVal.value, e.getBoundingClientRect().width])"
+    )
+    assert len(shown) >= 7
+    for label, low, high, pixels in shown:
+        ends = [float(text) for text in re.findall(r"[+-][\d.]+", label)]
+        assert ends[1:] == pytest.approx([low, high], abs=0.051)
+        assert low <= high
+        assert pixels > 250
+    assert serious_faults(driver) == []
 
 
 def test_entries_can_be_filtered_by_what_became_of_them(chromium, whole):
