@@ -167,6 +167,59 @@ def _(_: Path) -> dict[str, Any]:
     return found
 
 
+@case("fsdp2-kept", 2)
+def _(_: Path) -> dict[str, Any]:
+    """Addresses of shards are kept, and looked at again: all may have moved."""
+    torch.manual_seed(0)
+    start = Net()
+    model = copy.deepcopy(start)
+    shard_layers(model)
+    run = Run(model, acprop.ACProp(model.parameters(), **OPTIONS))
+    alone = Run(start, acprop.ACProp(start.parameters(), **OPTIONS))
+    found: dict[str, Any] = {}
+
+    def plan() -> Any:
+        return next(iter(run.opt._plans.values()))
+
+    def compare(name: str, first: int) -> None:
+        before = plan() if first else None
+        for one in (run, alone):
+            one.train(range(first, first + 2))
+        found[name] = {"gap": gap(run.read(), alone.read()), "kept": plan() is before}
+
+    compare("nothing", 0)
+    compare("gradients", 2)
+    for state in run.opt.state.values():
+        state["exp_avg_sq"] = state["exp_avg_sq"].clone()
+    compare("state", 4)
+    for one in (run, alone):
+        one.before_step = lambda one=one: [
+            p.__setattr__("grad", -p.grad) for p in one.model.parameters()
+        ]
+    compare("new gradients", 6)
+    return {**found, "parameters": moved_shards()}
+
+
+def moved_shards() -> dict[str, Any]:
+    """Someone gives a DTensor other memory between two steps, as fully_shard may."""
+    mesh = init_device_mesh("cpu", (2,))
+    cut = [Shard(0)]
+    param = nn.Parameter(batch(0)[:5])
+    sharded: Any = nn.Parameter(distribute_tensor(param.detach(), mesh, cut))
+    made = [acprop.ACProp([p], **OPTIONS) for p in (param, sharded)]
+    plans = []
+    for step in range(3):
+        if step == 2:
+            sharded._local_tensor = sharded._local_tensor.clone()
+        param.grad = batch(step)[:5]
+        sharded.grad = distribute_tensor(param.grad, mesh, cut)
+        for opt in made:
+            opt.step()
+        plans += made[1]._plans.values()
+    far = gap([whole(param)], [whole(sharded)])
+    return {"gap": far, "kept": plans[2] is plans[1]}
+
+
 @case("reductions", 2)
 def _(_: Path) -> dict[str, Any]:
     """What needs the whole tensor, of which the second rank holds nothing."""

@@ -87,6 +87,23 @@ def test_every_kernel_takes_shards(report, options):
     assert row["in_step"] == 0
 
 
+@pytest.mark.skipif(native.load() is None, reason="it is the native kernel that does")
+@each(
+    ("what", "kept"),
+    {
+        "gradients": True,
+        "state": False,
+        "parameters": False,
+        "new gradients": True,
+    }.items(),
+)
+def test_addresses_of_shards_are_kept_until_one_has_moved(report, what, kept):
+    """Gradients are new at every step; a state or a parameter that moved is found."""
+    row = report["2"]["fsdp2-kept"][what]
+    assert row["gap"] <= EXACT
+    assert row["kept"] is kept
+
+
 @each("options", ["fused=None", "fused=False"])
 def test_large_shards_are_cut_up_without_a_collective(report, options):
     row = report["2"]["fsdp2-large"][options]
