@@ -2,7 +2,7 @@
 
 The runs of results/ again and again under other names, until there are 1000, in
 studies of about 40; everything is drawn, nothing is kept from before. Writes
-results/perf/site.json. Its limits are 20 s and 3 MB without sample images; records lie
+results/perf/site.json. Its limits are 20 s and 4 MB without sample images; records lie
 beside the pages and are not part of it.
 """
 
