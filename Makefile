@@ -40,6 +40,21 @@ lock:  ## pin every package again, after a change in pyproject.toml; LOCK=--upgr
 	build/lock/bin/pip $(LOCKED) -r requirements/build.txt
 	build/lock/bin/python scripts/lock.py $(LOCK)
 
+wheel: setup  ## sdist and wheel, checked, and the wheel at work where there is no compiler
+	test -x build/lock/bin/python || $(PYTHON) -m venv build/lock
+	build/lock/bin/pip $(LOCKED) -r requirements/build.txt
+	rm -rf dist build/clean
+	build/lock/bin/python -m build --no-isolation --outdir dist .
+	build/lock/bin/twine check --strict dist/*
+	build/lock/bin/python -m zipfile --list dist/*.whl | grep -q acprop/native/_native.so
+	build/lock/bin/python -m tarfile --list dist/*.tar.gz | grep -q src/acprop/native/step.c
+	case $$(uname) in Linux) build/lock/bin/auditwheel show dist/*.whl;; esac
+	$(PYTHON) -m venv build/clean
+	build/clean/bin/pip install -q --no-deps --no-index dist/*.whl
+	# torch is lent by .venv: its package of ours is a link that PYTHONPATH does not follow.
+	cd build/clean && env -i PATH=/nonexistent PYTHONPATH="$$("$(CURDIR)/$(BIN)/python" -c \
+	  'import sysconfig; print(sysconfig.get_path("purelib"))')" bin/python "$(CURDIR)/scripts/take_one_step.py"
+
 check: setup  ## format, lint, types, imports, golden vectors, tables
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
@@ -117,5 +132,5 @@ ablation: setup  ## measure the guard again (results/guard)
 	$(BIN)/python scripts/guard_ablation.py
 	$(BIN)/python scripts/tables.py
 
-.PHONY: evidence evidence-check help setup lock check docs browser test test-all test-cluster test-oldest test-trainers coverage sanitize perf reproduce ablation
+.PHONY: evidence evidence-check help setup lock wheel check docs browser test test-all test-cluster test-oldest test-trainers coverage sanitize perf reproduce ablation
 .DEFAULT_GOAL := help

@@ -2,7 +2,7 @@
 
 The rule of acprop.ACProp and nothing around it: no kernels, no other conventions, no
 half precision, no sparse gradients. Bit for bit that of `acprop.ACProp(foreach=False,
-fused=False)` in float64. MIT license, https://pypi.org/project/acprop.
+fused=False)` in float64. MIT license.
 
     d = √(s/(1 - β2^(t-1))) + ε             0/0 is 0
     u = g/d within ±t^¼

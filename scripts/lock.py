@@ -26,6 +26,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "requirements"
 CUDA = re.compile(r"(cuda|nvidia|triton)\b")
+EXTRAS = ("bench", "cluster", "jax")  # what .venv has of those that users have
+BUILD = ("auditwheel", "build", "twine", "uv")
 OLDEST = "torch==2.6.0 numpy expecttest hypothesis pytest pytest-xdist"
 HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -73,7 +75,9 @@ def write(name: str, entries: Entries) -> None:
 def main() -> None:
     builds = [Path(word) for word in sys.argv[1:] if word.endswith(".whl")]
     options = [word for word in sys.argv[1:] if not word.endswith(".whl")]
-    project = ["pyproject.toml", "--extra", "dev", *options]
+    project = ["pyproject.toml", "--group", "dev", *options]
+    for extra in EXTRAS:
+        project += ["--extra", extra]
     dev = resolved(read("torch", "dev", "cuda"), project)
     for build in builds:
         name, version = build.name.split("-")[:2]
@@ -86,7 +90,7 @@ def main() -> None:
     for name, entries in parts.items():
         write(name, entries)
 
-    more = resolved(dev | read("trainers"), [*project, "--extra", "trainers"])
+    more = resolved(dev | read("trainers"), [*project, "--group", "trainers"])
     write("trainers", {e: h for e, h in more.items() if e not in dev})
 
     pins = ["-", *options]
@@ -96,7 +100,7 @@ def main() -> None:
     write("timm", {e: h for e, h in timm.items() if re.match("timm|torchvision", e)})
 
     toml = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    builds_with = "\n".join(["build", "uv", *toml["build-system"]["requires"]])
+    builds_with = "\n".join([*BUILD, *toml["build-system"]["requires"]])
     write("build", resolved(dev | read("build"), pins, builds_with))
 
     write(

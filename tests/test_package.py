@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import yaml
 
 import acprop
 
@@ -80,6 +81,33 @@ def test_the_version_stands_in_one_place():
     assert f"\nversion: {acprop.__version__}\n" in citation
     said = python("import sys; sys.argv[1:] = ['--version']; import acprop.__main__")
     assert (said.stdout, said.returncode) == (f"acprop {acprop.__version__}\n", 0)
+
+
+def test_conda_builds_this_version_from_the_same_requirements():
+    """A recipe for conda-forge, as far as it can be checked without its tools."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text("utf-8"))
+    assert recipe["schema_version"] == 1
+    assert recipe["context"]["version"] == project["version"]
+    needs = recipe["requirements"]
+    torch_needed = project["dependencies"][0].replace("torch", "pytorch ")
+    assert needs["run"] == [f"python {project['requires-python']}", torch_needed]
+    lab = {
+        line.replace(">=", " >=") for line in project["optional-dependencies"]["lab"]
+    }
+    given = {line.replace("-base", "") for line in needs["run_constraints"]}
+    assert given == lab
+    script = recipe["build"]["python"]["entry_points"]
+    assert script == [f"acprop = {project['scripts']['acprop']}"]
+    assert project["description"].replace(":", ",") == recipe["about"]["summary"]
+
+
+def test_what_only_developers_need_is_no_extra_of_users():
+    """PEP 735: groups stay out of the wheel's metadata."""
+    toml = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    extras = toml["project"]["optional-dependencies"]
+    assert set(extras) == {"lab", "bench", "cluster", "jax"}
+    assert {"dev", "trainers"} <= set(toml["dependency-groups"])
 
 
 # 2. What its help says

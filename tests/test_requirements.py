@@ -52,13 +52,17 @@ def test_every_package_that_is_installed_is_locked():
     assert unknown == []
 
 
-def wanted(extra):
-    """The requirements of an extra, and of the extras that it names."""
-    for line in PROJECT["project"]["optional-dependencies"][extra]:
+def wanted(name, kind="extra"):
+    """The requirements of an extra or a group, and of the extras that it names."""
+    tables = {
+        "extra": PROJECT["project"]["optional-dependencies"],
+        "group": PROJECT["dependency-groups"],
+    }
+    for line in tables[kind][name]:
         requirement = Requirement(line)
         if requirement.name == "acprop":
-            for name in requirement.extras:
-                yield from wanted(name)
+            for other in requirement.extras:
+                yield from wanted(other)
         else:
             yield requirement
 
@@ -67,9 +71,10 @@ EXTRAS = {
     "dev": [
         *map(Requirement, PROJECT["project"]["dependencies"]),
         *map(Requirement, PROJECT["build-system"]["requires"]),
-        *wanted("dev"),
+        *wanted("dev", "group"),
+        *(r for extra in ("bench", "cluster", "jax") for r in wanted(extra)),
     ],
-    "trainers": list(wanted("trainers")),
+    "trainers": list(wanted("trainers", "group")),
     "build": list(map(Requirement, PROJECT["build-system"]["requires"])),
 }
 
@@ -116,5 +121,6 @@ def test_make_installs_nothing_without_a_hash():
     download = (
         "$(BIN)/pip download -q --no-deps --only-binary :all: -d build/torch $(TORCH)\n"
     )
-    assert others == [download, EDITABLE]
+    own = "build/clean/bin/pip install -q --no-deps --no-index dist/*.whl\n"
+    assert others == [download, EDITABLE, own]
     assert len(lines) > len(others) + 5

@@ -15,7 +15,7 @@ PROGRAM = Path(__file__).with_name("deepspeed_ranks.py")
 @pytest.fixture(scope="module")
 def report(once):
     if find_spec("deepspeed") is None:
-        pytest.skip("needs acprop[trainers]: make test-trainers")
+        pytest.skip("needs the group trainers: make test-trainers")
 
     def make(folder):
         run = subprocess.run(

@@ -1,6 +1,6 @@
 """The examples with trainers of others: they learn, and resume to where they would be.
 
-Their packages are in the extra `trainers`: `make test-trainers` installs and runs them.
+Their packages are in the group `trainers`: `make test-trainers` installs and runs them.
 """
 
 import json
@@ -14,7 +14,7 @@ import pytest
 import torch
 
 ROOT = Path(__file__).parents[2]
-MISSING = "needs acprop[trainers]: make test-trainers"
+MISSING = "needs the group trainers: make test-trainers"
 
 each = pytest.mark.parametrize
 
