@@ -25,7 +25,6 @@ RANDOM = {"stochastic_rounding": 0, "kahan": False}
 # Whose optimizer, its options, bfloat16 parameters, gradients that are freed at once.
 CANDIDATES: dict[str, tuple[str, dict[str, Any], bool, bool]] = {
     "AdamW(fused=True)": ("AdamW", {"fused": True}, False, False),
-    "AdamW8bit (bitsandbytes)": ("AdamW8bit", {}, False, False),
     "ACProp()": ("ACProp", {}, False, False),
     "ACProp(), released": ("ACProp", {}, False, True),
     "ACProp(small_state=True)": ("ACProp", SMALL, False, False),
@@ -39,6 +38,7 @@ CANDIDATES: dict[str, tuple[str, dict[str, Any], bool, bool]] = {
         False,
     ),
     "bfloat16: the same, released": ("ACProp", SMALL | RANDOM, True, True),
+    "AdamW8bit (bitsandbytes)": ("AdamW8bit", {}, False, False),
 }
 
 
@@ -94,6 +94,7 @@ def train(candidate: str, size: str) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", default="GPT-2", choices=SIZES)
+    parser.add_argument("--patience", type=float, default=900, help="seconds for each")
     parser.add_argument("--once", choices=CANDIDATES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.once:
@@ -105,9 +106,20 @@ def main() -> None:
             print(f"{candidate:60} not measured: bitsandbytes is not installed")
             continue
         command = [sys.executable, __file__, "--size", options.size]
-        done = subprocess.run(
-            [*command, "--once", candidate], check=True, capture_output=True, text=True
-        )
+        try:
+            done = subprocess.run(
+                [*command, "--once", candidate],
+                check=name != "AdamW8bit",
+                capture_output=True,
+                text=True,
+                timeout=options.patience,
+            )
+        except subprocess.TimeoutExpired:
+            print(f"{candidate:60} no end within {options.patience} s")
+            continue
+        if done.returncode != 0:
+            print(f"{candidate:60} failed: {done.stderr.splitlines()[-1]}")
+            continue
         rows[candidate] = row = json.loads(done.stdout.splitlines()[-1])
         print(
             f"{candidate:60}{row['bytes'] / 1e9:6.2f} GB{row['seconds']:7.2f} s"

@@ -369,6 +369,22 @@ def speed() -> str:
     return table(["`ACProp().step()` against", *sets], rows)
 
 
+def memory() -> str:
+    """What a training step of GPT-2 needs at most, by perf/memory.py."""
+    found = plain("perf/memory")
+    rows = [
+        [
+            name,
+            f"{row['bytes'] / 1e9:.2f} GB",
+            f"{row['bytes_per_parameter']:.1f}",
+        ]
+        for name, row in found["rows"].items()
+    ]
+    n = next(iter(found["rows"].values()))["parameters"] / 1e6
+    head = f"{found['size']}, {n:.0f}M parameters"
+    return table([head, "peak memory", "bytes per parameter"], rows)
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "default": across,
     "verdicts": verdicts,
@@ -404,6 +420,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "codes": codes,
     "coverage": coverage,
     "speed": speed,
+    "memory": memory,
 }
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.S)
 
