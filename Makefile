@@ -95,7 +95,7 @@ test-trainers: setup  ## the tests with trainers of others (their packages take 
 	  -r requirements/trainers.txt
 	# Not into .venv: torchvision does not import beside a CPU build of torch.
 	$(BIN)/pip $(LOCKED) --upgrade --target build/timm -r requirements/timm.txt
-	$(BIN)/pytest -n 2 -m '' tests/trainers tests/optim/test_create.py
+	$(BIN)/pytest -n 2 -m '' tests/trainers tests/integrations tests/optim/test_create.py
 
 coverage: setup  ## the lines of src that the tests reach, and those they do not
 	$(BIN)/pytest -n 2 --cov --cov-report=term-missing:skip-covered
