@@ -139,6 +139,7 @@ OTHER = {
     "clip": 1e-2,
     "momentum": 0.5,
     "small_state": True,
+    "state_dtype": "bfloat16",
     "nesterov": True,
     "ACProp nesterov": False,
     "SOAP lr": 1e-2,

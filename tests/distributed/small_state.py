@@ -23,6 +23,7 @@ import acprop
 
 SMALL = {"small_state": True}
 RANDOM = {"stochastic_rounding": 5, "kahan": False}
+HALF = {"state_dtype": torch.bfloat16}
 
 
 def make(shard: bool, dtype: torch.dtype, options: dict):
@@ -63,6 +64,7 @@ def compare(folder: Path) -> None:
         (torch.float32, SMALL),
         (torch.bfloat16, RANDOM),
         (torch.bfloat16, RANDOM | SMALL),
+        (torch.float32, HALF),
     ]
     for i, (dtype, options) in enumerate(cases):
         plain, plain_opt = make(False, dtype, options)

@@ -27,7 +27,14 @@ from acprop.optim.options import (
 )
 from acprop.optim.params import ParamWithState
 from acprop.optim.plan import StepPlan
-from acprop.optim.state import check_window, complete, fits, values_of, wanted
+from acprop.optim.state import (
+    check_window,
+    complete,
+    fits,
+    values_of,
+    wanted,
+    wants_half,
+)
 from acprop.rule import Rule
 
 
@@ -161,7 +168,7 @@ class FamilyOptimizer(Optimizer):
             # any more is not handed on: options may change between steps.
             state = self.state[param]
             names = wanted(group, rule, param)
-            if not fits(state, names):
+            if not fits(state, names, wants_half(group, param)):
                 self._numbers = self._numbers or self._number_all()
                 complete(state, param, group, self._numbers[id(param)])
             flat += param, param.grad, *values_of(state, names, rule)

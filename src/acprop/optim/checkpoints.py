@@ -6,6 +6,7 @@ from inspect import signature
 from itertools import count
 from typing import Any
 
+import torch
 from torch.optim import AdamW, Optimizer
 from torch.optim.optimizer import StateDict
 
@@ -52,7 +53,7 @@ def translated(
         groups: list[Group] = []
         for theirs, group in zip(final["param_groups"], ours, strict=True):
             # How small state is, is ours.
-            new = {**theirs, "small_state": group["small_state"]}
+            new = {**theirs, **{n: group[n] for n in ("small_state", "state_dtype")}}
             if _is_foreign(theirs):  # there these mean something else
                 for option in (*RULE_OPTIONS, "eps", "foreach", "fused", "momentum"):
                     new.pop(option, None)
@@ -176,7 +177,11 @@ def _adamws(kept: State, group: Group) -> State:
             "state_dict must have small_state=False to be read by AdamW, got 8-bit "
             "codes; load it into an optimizer with small_state=False first"
         )
-    state = {name: value for name, value in kept.items() if name in _STATE}
+    state = {
+        name: value.float() if value.dtype == torch.bfloat16 else value
+        for name, value in kept.items()
+        if name in _STATE
+    }
     translate(state, {"exp_avg"}, group)
     if "max_exp_avg_sq" in state and keeps_corrected_maximum(group):
         state["max_exp_avg_sq"] = state["max_exp_avg_sq"] * weight_seen(state, group)

@@ -81,6 +81,9 @@ class ACProp(FamilyOptimizer):
             kahan=False. None does not.
         small_state: keep the average and s of matrices and larger tensors in 8 bits
             per element: 2.1 bytes per parameter instead of 8; docs/small-state.md.
+        state_dtype: torch.bfloat16 keeps the average and s in it, rounded at random:
+            4 bytes per parameter; not of float64 and complex ones. None is the type of
+            the arithmetic.
         error_if_nonfinite: raise, naming the parameter, before a NaN or infinite
             gradient changes anything; False does what torch.optim does.
     """

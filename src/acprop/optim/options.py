@@ -10,6 +10,7 @@ from copy import copy
 from operator import itemgetter
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_type_hints
 
+import torch
 from torch import Tensor
 
 from acprop import checks
@@ -99,6 +100,16 @@ def _seed(name: str, value: Any) -> int | None:
     return value
 
 
+def _state_dtype(name: str, value: Any) -> Literal["bfloat16"] | None:
+    """None, or bfloat16 by its name, which every checkpoint can hold."""
+    if value is None or value in (torch.bfloat16, "bfloat16"):
+        return None if value is None else "bfloat16"
+    raise ValueError(
+        f"{name} must be None or torch.bfloat16, got {value!r}; float16 has too few "
+        "exponents for s, and float32 is what None means"
+    )
+
+
 def _of_rule(_: str, value: Any) -> Any:
     """Any: `Rule` itself looks at all of these together."""
     return value
@@ -135,6 +146,9 @@ class Keywords(TypedDict, total=False):
     kahan: Annotated[bool, Option(True, _flag)]
     stochastic_rounding: Annotated[int | None, Option(None, _seed)]
     small_state: Annotated[bool, Option(False, _flag)]
+    state_dtype: Annotated[
+        torch.dtype | Literal["bfloat16"] | None, Option(None, _state_dtype)
+    ]
     error_if_nonfinite: Annotated[bool, Option(False, _flag)]
 
 
@@ -184,17 +198,21 @@ def _together(group: dict[str, Any]) -> None:
             raise TypeError(
                 f"{name} must be a number unless differentiable=True, got a tensor"
             )
-    # 8-bit state is advanced in blocks, one step behind at most.
-    for name, possible in {
-        "delay": group["delay"] in (0, 1),
-        "reduction": group["reduction"] is None,
-        "constraint": group["constraint"] is None,
-        "differentiable": not group["differentiable"],
-    }.items():
-        if group["small_state"] and not possible:
-            raise ValueError(
-                f"small_state must be False with {name}={group[name]!r}, got True"
-            )
+    # What is rounded at random is advanced element by element, one step behind at most.
+    for small in ("small_state", "state_dtype"):
+        for name, possible in {
+            "delay": group["delay"] in (0, 1),
+            "reduction": group["reduction"] is None,
+            "constraint": group["constraint"] is None,
+            "differentiable": not group["differentiable"],
+            "small_state": small == "small_state" or not group["small_state"],
+        }.items():
+            if group[small] and not possible:
+                allowed = "False" if small == "small_state" else "None"
+                raise ValueError(
+                    f"{small} must be {allowed} with {name}={group[name]!r}, got "
+                    f"{group[small]!r}"
+                )
 
 
 def checked(options: Mapping[str, Any]) -> Group:

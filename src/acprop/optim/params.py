@@ -94,19 +94,27 @@ def write_param(item: ParamWithState, x: Tensor) -> None:
 # into the upper one with the probability that rounds rightly on average.
 
 
+def to_bfloat16(x: Tensor, sixteen: Tensor) -> Tensor:
+    """A float32 rounded up or down by 16 random bits to what bfloat16 can say."""
+    random = sixteen.to(torch.int32)
+    carried = ((x.view(torch.int32) + random) & -0x10000).view(torch.float32)
+    return torch.where(x.isfinite(), carried, x)
+
+
+def _shard(item: ParamWithState, x: Any) -> tuple[Tensor, int]:
+    """This rank's part of x, and the number of its first element."""
+    if hasattr(x, "placements"):
+        return x.to_local(), dither.offset_of(x)
+    return x, item.offset
+
+
 def _rounded_at_random(item: ParamWithState, x: Tensor) -> Tensor:
     assert item.stream is not None
     assert item.seed is not None
-    shard: Any = x
-    place = item.offset
-    if hasattr(x, "placements"):
-        shard, place = shard.to_local(), dither.offset_of(x)
-    near: Tensor = shard
-    # Not the key that dithers codes of the same parameter.
+    near, place = _shard(item, x)
+    # Not the key that dithers state of the same parameter.
     key = dither.key(item.step, item.stream, item.seed + 1)
-    random = (dither.bits(near, key, place) & 0xFFFF).to(torch.int32)
-    carried = ((near.view(torch.int32) + random) & -0x10000).view(torch.float32)
-    near.copy_(torch.where(near.isfinite(), carried, near))
+    near.copy_(to_bfloat16(near, dither.bits(near, key, place) & 0xFFFF))
     return x
 
 
@@ -124,6 +132,41 @@ def moments_of(item: ParamWithState) -> StepMoments:
     return StepMoments(
         item.exp_avg, item.exp_avg_sq, item.max_exp_avg_sq, item.momentum_buffer
     )
+
+
+def read_moments(item: ParamWithState) -> StepMoments:
+    """The moments in the type of the arithmetic."""
+    moments = moments_of(item)
+    if not is_half_state(item):
+        return moments
+    return StepMoments(*(None if v is None else v.float() for v in moments))  # type: ignore[arg-type]
+
+
+def write_moments(item: ParamWithState, moments: StepMoments) -> None:
+    """The way back of `read_moments`."""
+    for name, old, new in zip(
+        StepMoments._fields, moments_of(item), moments, strict=True
+    ):
+        if old is None or new is None:
+            continue
+        if old.dtype == torch.bfloat16 and is_half_state(item):
+            old.copy_(_half_moment(item, new, shift=16 if name == "s" else 0))
+        else:
+            old.copy_(new)
+
+
+def is_half_state(item: ParamWithState) -> bool:
+    """Are m or M, and s, in bfloat16?"""
+    return item.exp_avg_sq.dtype == torch.bfloat16
+
+
+def _half_moment(item: ParamWithState, x: Tensor, shift: int) -> Tensor:
+    """A moment rounded at random, in the type of the arithmetic still."""
+    assert item.stream is not None
+    near, place = _shard(item, x)
+    drawn = dither.bits(near, dither.key(item.step, item.stream), place)
+    near.copy_(to_bfloat16(near, (drawn >> shift) & 0xFFFF))
+    return x
 
 
 def elements_of(item: ParamWithState) -> dict[str, Any]:

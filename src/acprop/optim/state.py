@@ -9,7 +9,13 @@ from acprop import rule as rules
 from acprop.optim import _torch_internals, codes, dither
 from acprop.optim.codes import CODERS, Codes
 from acprop.optim.options import Group, rule_of
-from acprop.optim.params import HALF, ParamWithState, real, wide_dtype
+from acprop.optim.params import (
+    HALF,
+    ParamWithState,
+    real,
+    to_bfloat16,
+    wide_dtype,
+)
 from acprop.rule import Rule
 
 State = dict[str, Any]
@@ -41,14 +47,31 @@ def wanted(group: Group, rule: Rule, param: Tensor) -> set[str]:
         names.add("past")
     if group["kahan"] and param.dtype in HALF:
         names.add("compensation")
-    if coded or (group["stochastic_rounding"] is not None and param.dtype in HALF):
+    rounded = group["stochastic_rounding"] is not None and param.dtype in HALF
+    if coded or rounded or wants_half(group, param):
         names.add("stream")
     return names
 
 
-def fits(state: State, names: set[str]) -> bool:
-    """Is all there that is wanted, and no moment that is not?"""
-    return names <= state.keys() and (_MOMENTS & state.keys()) <= names
+def wants_half(group: Group, param: Tensor) -> bool:
+    """Are the moments of this parameter kept in bfloat16?"""
+    return group["state_dtype"] is not None and wide_dtype(param) == torch.float32
+
+
+def fits(state: State, names: set[str], half: bool) -> bool:
+    """Is all there that is wanted, and no moment that is not?
+
+    half: shall the moments be bfloat16?
+    """
+    return (
+        names <= state.keys()
+        and (_MOMENTS & state.keys()) <= names
+        and ("exp_avg_sq" not in names or _is_half(state["exp_avg_sq"]) == half)
+    )
+
+
+def _is_half(moment: Tensor) -> bool:
+    return moment.dtype == torch.bfloat16
 
 
 def mean_of(rule: Rule) -> str:
@@ -93,11 +116,14 @@ def complete(state: State, param: Tensor, group: Group, number: int) -> None:
         )
     if "stream" in names and "stream" not in state:
         state["stream"] = torch.tensor(number, device=param.device)
-    if not fits(state, names & _MOMENTS):
+    half = wants_half(group, param)
+    if not fits(state, names & _MOMENTS, half):
         _to_numbers(state, param)
         translate(state, {n.removesuffix("_code") for n in names}, group)
         if "exp_avg_sq_code" in names:
             _to_codes(state, param, mean_of(rule))
+        elif half:
+            _to_half(state, param)
     for name in sorted(names - state.keys()):
         state[name] = _zeros(name, param, group)
 
@@ -117,6 +143,8 @@ def _zeros(name: str, param: Tensor, group: Group) -> Tensor:
         return torch.zeros_like(param, memory_format=torch.preserve_format)
     value = real(param)
     dtype = wide_dtype(value)
+    if name in CODERS and wants_half(group, param):
+        dtype = torch.bfloat16
     if name in ("exp_avg_sq", "max_exp_avg_sq") and group["reduction"]:
         return torch.zeros((), dtype=dtype, device=param.device)
     zeros = torch.zeros_like(value, dtype=dtype, memory_format=torch.preserve_format)
@@ -201,9 +229,23 @@ def _to_codes(state: State, param: Tensor, mean: str) -> None:
         state[f"{name}_code"], state[f"{name}_scale"] = made
 
 
+def _to_half(state: State, param: Tensor) -> None:
+    """Round the moments to bfloat16 at random."""
+    key = dither.key(-state["step"], state["stream"])
+    for name in CODERS.keys() & state.keys():
+        numbers = _local(state[name])
+        drawn = dither.bits(numbers, key, dither.offset_of(param))
+        shift = 16 if name == "exp_avg_sq" else 0
+        near = to_bfloat16(numbers, (drawn >> shift) & 0xFFFF)
+        state[name] = state[name].to(torch.bfloat16)
+        _local(state[name]).copy_(near)
+
+
 def _to_numbers(state: State, param: Tensor) -> None:
-    """Make numbers of codes, where there are any."""
+    """Make numbers of codes and of bfloat16, where there are any."""
     for name, coder in CODERS.items():
+        if name in state and _is_half(state[name]):
+            state[name] = state[name].to(torch.float32)
         if f"{name}_code" not in state:
             continue
         code, scale = state.pop(f"{name}_code"), state.pop(f"{name}_scale")

@@ -97,6 +97,7 @@ _ACPROP = {
     "delay": 1,
     "clip": "convention",
     "small_state": False,
+    "state_dtype": None,
 }
 # Of torch.optim.Muon, where it is there.
 MUON = {"momentum": 0.95, "muon_ratio": 1.0}

@@ -14,7 +14,7 @@ from acprop.plain import Plain
 Check = Callable[[str, Any], Any]
 # Options that came after runs were kept. At their default they are left out, so that
 # the run's id is what it was.
-_LATER = {"small_state": False}
+_LATER = {"small_state": False, "state_dtype": None}
 
 
 def find(name: str) -> Entry:
@@ -151,6 +151,7 @@ _CHECKS: dict[str, Check] = {
     **dict.fromkeys(("delay", "warmup_steps"), partial(checks.integer, least=0)),
     **dict.fromkeys(("slow_step", "hessian_power"), _up_to(1)),
     "partial": _up_to(0.5),
+    "state_dtype": partial(checks.one_of, known=("bfloat16",)),
     "eps": check_eps,  # in float32: what every task's parameters are
     "rebound": partial(checks.one_of, known=("constant", "belief")),
 }

@@ -15,11 +15,14 @@ from torch import Tensor
 from acprop.optim.params import (
     HALF,
     ParamWithState,
-    moments_of,
+    StepMoments,
+    is_half_state,
     read_grad,
+    read_moments,
     read_param,
     real,
     reduced,
+    write_moments,
     write_param,
 )
 from acprop.optim.step_options import (
@@ -73,9 +76,10 @@ def _update(items: list[ParamWithState], h: StepOptions) -> None:
     # One list for each step, oldest first.
     pasts = [item.past.clone().unbind() for item in items if item.past is not None]
     window = [list(step) for step in (*zip(*pasts, strict=True), gs)]
-    columns = zip(*map(moments_of, items), strict=True)
+    moments = [read_moments(item) for item in items]
+    columns = zip(*moments, strict=True)
     state = Columns(*([t for t in column if t is not None] for column in columns))
-    cs = [scalars(h, item.step, item.exp_avg_sq) for item in items]
+    cs = [scalars(h, item.step, m.s) for item, m in zip(items, moments, strict=True)]
     if h.rule.delay == 0:
         _observe(state, window[0], None, h, cs)
         _descend(state, xs, window, h, cs)
@@ -85,9 +89,18 @@ def _update(items: list[ParamWithState], h: StepOptions) -> None:
         for i, item in enumerate(items):
             if item.past is not None:
                 item.past.copy_(torch.stack([gs[i] for gs in window[1:]]))
-    if half:
-        for item, x in zip(items, xs, strict=True):
+    _write(items, xs, moments)
+
+
+def _write(
+    items: list[ParamWithState], xs: Tensors, moments: list[StepMoments]
+) -> None:
+    """What was not changed in place."""
+    for item, x, numbers in zip(items, xs, moments, strict=True):
+        if item.param.dtype in HALF:
             write_param(item, x)
+        if is_half_state(item):
+            write_moments(item, numbers)
 
 
 def _observe(

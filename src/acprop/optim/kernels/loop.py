@@ -12,10 +12,11 @@ from torch import Tensor
 from acprop.optim.params import (
     ParamWithState,
     StepMoments,
-    moments_of,
     read_grad,
+    read_moments,
     read_param,
     reduced,
+    write_moments,
     write_param,
 )
 from acprop.optim.step_options import (
@@ -42,7 +43,7 @@ def _advance(item: ParamWithState, h: StepOptions) -> None:
     x, g, moments = read(item, h)
     past = [] if item.past is None else list(item.past.clone().unbind())
     window = [*past, g]
-    x, moments = move(x, moments, window, h, scalars(h, item.step, item.exp_avg_sq))
+    x, moments = move(x, moments, window, h, scalars(h, item.step, moments.s))
     write(item, x, moments)
     if item.past is not None:
         item.past.copy_(torch.stack(window[1:]))
@@ -50,7 +51,7 @@ def _advance(item: ParamWithState, h: StepOptions) -> None:
 
 def read(item: ParamWithState, h: StepOptions) -> tuple[Tensor, Tensor, StepMoments]:
     """x after weight decay, the gradient as the method sees it, and the moments."""
-    x, g, moments = read_param(item), read_grad(item), moments_of(item)
+    x, g, moments = read_param(item), read_grad(item), read_moments(item)
     if h.differentiable:
         # Autograd remembers what it saw; `write` must not change that afterwards.
         x = x.clone()
@@ -68,9 +69,7 @@ def read(item: ParamWithState, h: StepOptions) -> tuple[Tensor, Tensor, StepMome
 def write(item: ParamWithState, x: Tensor, moments: StepMoments) -> None:
     """The way back of `read`."""
     write_param(item, x)
-    for old, new in zip(moments_of(item), moments, strict=True):
-        if old is not None and new is not None:
-            old.copy_(new)
+    write_moments(item, moments)
 
 
 def move(

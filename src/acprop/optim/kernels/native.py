@@ -17,7 +17,12 @@ from torch import Tensor
 from acprop import native
 from acprop.optim import codes
 from acprop.optim._torch_internals import has_no_storage, memory_of, thread_pool
-from acprop.optim.params import ParamWithState, moments_of, wide_dtype
+from acprop.optim.params import (
+    ParamWithState,
+    is_half_state,
+    moments_of,
+    wide_dtype,
+)
 from acprop.optim.state import mean_of
 from acprop.optim.step_options import StepOptions
 
@@ -77,8 +82,14 @@ def obstacle(item: ParamWithState) -> str | None:
         for t in (grad, *moments, *lost)
     ):
         return "it needs dense tensors, with gradient and state laid out alike"
+    kept = {t.dtype for t in moments if t is not item.max_exp_avg_sq}
+    half = kept == {torch.bfloat16} and item.stream is not None
     if (
-        any(t.dtype != wide_dtype(param) for t in moments)
+        (kept - {wide_dtype(param)} and not half)
+        or (
+            item.max_exp_avg_sq is not None
+            and item.max_exp_avg_sq.dtype != wide_dtype(param)
+        )
         or any(t.dtype != param.dtype for t in lost)
         or item.step.dtype not in (torch.float32, torch.float64)
     ):
@@ -341,7 +352,7 @@ def _in_numbers(item: ParamWithState, h: StepOptions) -> native.NativeStepOption
         "dtype": str(dtype).removeprefix("torch."),
         "step_is_double": item.step.dtype == torch.float64,
         "seed": -1 if item.seed is None else item.seed,
-        "state_is_half": False,
+        "state_is_half": is_half_state(item),
     }
     numbers = native.NativeStepOptions()
     for name in (field[0] for field in numbers._fields_):
