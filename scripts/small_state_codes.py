@@ -4,6 +4,8 @@
 
 Elements of a block have noise of different scales; `spread` is the standard deviation
 of the logarithm of these. After so many steps √s is compared with that of float32.
+Then optimizers run on such noise, and it is counted how many s became 0 and how many
+steps went to the bound.
 """
 
 import json
@@ -13,26 +15,36 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+import acprop
 from acprop import files
 from acprop.optim import codes, dither
+from acprop.optim.params import to_bfloat16
 
 ROOT = Path(__file__).resolve().parents[1]
 N, STEPS, BETA2 = 4096, 2000, 0.999
 SPREADS = (0.0, 1.0, 3.0)
 
 
-def ours(s: Tensor, t: int) -> Tensor:
+def ours(s: Tensor, t: int, lean: float = codes.lean_of(BETA2)) -> Tensor:
     bits = dither.bits(s, dither.key(torch.tensor(float(t)), torch.tensor(0)))
-    return codes.decode_surprise(codes.encode_surprise(s, bits))
+    return codes.decode_surprise(codes.encode_surprise(s, bits, lean))
+
+
+def without_lean(s: Tensor, t: int) -> Tensor:
+    """s itself right on average, not its steps."""
+    return ours(s, t, 0.0)
 
 
 def to_the_nearest(s: Tensor, t: int) -> Tensor:
-    """The same code without chance."""
+    """The same codes without chance."""
     del t
-    scale = s.amax(1, keepdim=True)
-    code = (s / torch.where(scale == 0, 1, scale)) ** 0.125 * 255
-    code = torch.maximum(code.round(), (s > 0).float())
-    return (code / 255) ** 8 * scale
+    half = torch.full(s.shape, 1 << 31)  # of a code
+    return codes.decode_surprise(codes.encode_surprise(s, half))
+
+
+def bfloat16(s: Tensor, t: int) -> Tensor:
+    bits = dither.bits(s, dither.key(torch.tensor(float(t)), torch.tensor(0)))
+    return to_bfloat16(s, bits >> 16)
 
 
 def dynamic(s: Tensor, t: int) -> Tensor:
@@ -54,8 +66,10 @@ def _dynamic_values() -> Tensor:
 
 _DYNAMIC = _dynamic_values()
 CODES: dict[str, Callable[[Tensor, int], Tensor]] = {
-    "eighth power, at random (ours)": ours,
-    "eighth power, to the nearest": to_the_nearest,
+    "tapered, at random (ours)": ours,
+    "tapered, at random, without lean": without_lean,
+    "tapered, to the nearest": to_the_nearest,
+    "bfloat16, at random (state_dtype)": bfloat16,
     "dynamic map, to the nearest": dynamic,
 }
 
@@ -78,6 +92,41 @@ def measure(code: Callable[[Tensor, int], Tensor], spread: float) -> dict[str, f
     }
 
 
+# How often √s rounds to nothing, or a step goes to the bound, in a run of this size.
+SHAPE, HAZARD_STEPS = (256, 256), 1000
+
+
+def hazards(kind: dict) -> dict[str, float]:
+    """Elements of very different noise, some of them silent nine steps of ten."""
+    draw = torch.Generator().manual_seed(0)
+    sigma = torch.exp(3 * torch.randn(SHAPE, generator=draw))
+    rare = torch.rand(SHAPE, generator=draw) < 0.1
+    param = torch.zeros(SHAPE, requires_grad=True)
+    opt = acprop.ACProp([param], lr=1.0, nesterov=False, betas=(0.0, BETA2), **kind)
+    zeros = leaps = seen = 0
+    for t in range(1, HAZARD_STEPS + 1):
+        on = ~rare | (torch.rand(SHAPE, generator=draw) < 0.1)
+        param.grad = sigma * torch.randn(SHAPE, generator=draw) * on
+        before = param.detach().clone()
+        opt.step()
+        if t > 100:
+            far = (param.detach() - before).abs()
+            leaps += int((far > 0.999 * t**0.25).sum())
+            seen += int(on.sum())
+        if t % 100 == 0:
+            wide = acprop.ACProp([param])
+            wide.load_state_dict(opt.state_dict())
+            zeros += int((wide.state[param]["exp_avg_sq"] == 0).sum())
+    return {"zeros": zeros, "leaps": leaps, "gradients": seen}
+
+
+KINDS: dict[str, dict] = {
+    "float32": {},
+    "bfloat16": {"state_dtype": torch.bfloat16},
+    "8 bits": {"small_state": True},
+}
+
+
 def main() -> None:
     torch.set_num_threads(1)
     rows = [
@@ -86,6 +135,7 @@ def main() -> None:
         for spread in SPREADS
     ]
     record = {"elements": N, "steps": STEPS, "beta2": BETA2, "rows": rows}
+    record["hazards"] = {name: hazards(kind) for name, kind in KINDS.items()}
     path = ROOT / "results" / "small-state" / "codes.json"
     files.write(path, json.dumps(record, indent=1) + "\n")
 

@@ -351,6 +351,15 @@ def codes() -> str:
     return table(dict.fromkeys(head), [[name, *found] for name, found in cells.items()])
 
 
+def leaps() -> str:
+    """How many gradients sent a step to the bound, and how many s became 0."""
+    rows = [
+        [kind, f"{100 * n['leaps'] / n['gradients']:.2f} %", str(n["zeros"])]
+        for kind, n in plain("small-state/codes")["hazards"].items()
+    ]
+    return table(["state", "steps at the bound", "s that became 0"], rows)
+
+
 def coverage() -> str:
     """How often intervals hold the true mean, in percent."""
     methods = ("ours", "Student", "percentile", "BCa")
@@ -361,11 +370,27 @@ def coverage() -> str:
     return table(["values", "n", *methods], rows)
 
 
+# Rows of README's table besides the default; perf/small_state.py has more.
+FEWER = {
+    "bfloat16 state": "AdamW(fused=True), ours with bfloat16 state",
+    "8-bit state": "AdamW(fused=True), ours with 8-bit state",
+    "bfloat16, random, 8-bit state": (
+        "AdamW(fused=True) of bfloat16 parameters, ours with 8-bit state"
+    ),
+}
+
+
 def speed() -> str:
     """How many times faster ACProp().step() is; two threads, wall time."""
     sets = {n: s["2 threads"]["ratios"] for n, s in plain("perf/step")["sets"].items()}
     peers = next(iter(sets.values()))
     rows = [[p, *(f"{s[p]['median']:.2f} ×" for s in sets.values())] for p in peers]
+    smaller = plain("perf/small_state")["sets"]
+    measured = "2 threads" in smaller["MLP"]["8-bit state"]
+    for kind, words in FEWER.items() if measured else ():
+        found = [smaller[name][kind]["2 threads"]["ratios"] for name in sets]
+        best = [list(ratios.values())[-1]["median"] for ratios in found]
+        rows.append([words, *(f"{r:.2f} ×" for r in best)])
     return table(["`ACProp().step()` against", *sets], rows)
 
 
@@ -383,6 +408,64 @@ def memory() -> str:
     n = next(iter(found["rows"].values()))["parameters"] / 1e6
     head = f"{found['size']}, {n:.0f}M parameters"
     return table([head, "peak memory", "bytes per parameter"], rows)
+
+
+SMALL = {
+    "small-state/mnist-mlp-small": "MNIST, MLP",
+    "small-state/vgg-plain-small": "CIFAR-10, VGG-11 without BatchNorm",
+    "small-state/gpt-bytes-small": "Moby-Dick, GPT",
+}
+
+
+def bits_of(arm: Arm) -> int:
+    """In how many bits a run kept its state."""
+    if arm.settings.get("small_state"):
+        return 8
+    return 16 if arm.settings.get("state_dtype") else 32
+
+
+def small() -> str:
+    """State in fewer bits beside float32, in the studies that were run."""
+    rows: list[list[str]] = []
+    shown: list[Arm] = []
+    for name, words in SMALL.items():
+        if not (ROOT / "results" / f"{name}.jsonl").exists():
+            continue
+        found = records(name)
+        arms = {bits_of(arm): arm for arm in found.arms}
+        fewer = [arms[n] for n in (16, 8) if n in arms]
+        compared = compare_pairs([(arm, arms[32]) for arm in fewer], found.metric)
+        cells = {
+            bits_of(arm): f"{mean(found, arm)}; "
+            f"{difference_words(c.difference, found.metric)}: {c.words}"
+            for arm, c in zip(fewer, compared, strict=True)
+        }
+        title = heading(words, found, list(arms.values()))
+        others = [cells.get(n, "not run") for n in (16, 8)]
+        rows.append([title, mean(found, arms[32]), *others])
+        shown += arms.values()
+    head = ["", "float32 state", "`state_dtype=torch.bfloat16`", "`small_state=True`"]
+    return table(head, rows, footnote(shown))
+
+
+def bytes_moved() -> str:
+    """What each kind of state moves, and how fast it is beside fused AdamW."""
+    sets = plain("perf/small_state")["sets"]
+    rows: list[list[str]] = []
+    threads = ""
+    for kind in (key for key in next(iter(sets.values())) if key != "elements"):
+        entries = [entry[kind] for entry in sets.values()]
+        threads = list(entries[0])[1]  # two, if they were measured
+        cells = [_ratios(entry[threads]) for entry in entries]
+        rows.append([kind, f"{entries[0]['bytes']:g}", *cells])
+    clock = {"2 threads": "2 threads, wall time", "1 threads": "1 thread, CPU time"}
+    levels = " / ".join(next(iter(sets.values()))["float32"][threads]["ratios"])
+    head = [f"parameters and state ({clock[threads]}; {levels})", "bytes", *sets]
+    return table(head, rows)
+
+
+def _ratios(entry: dict[str, Any]) -> str:
+    return " / ".join(f"{r['median']:.2f}" for r in entry["ratios"].values()) + " ×"
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
@@ -406,18 +489,13 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "rooms": partial(
         study, "rl/dqn-four-rooms-small", metrics=("mean_return", "train_return")
     ),
-    "small": partial(
-        by_setting,
-        {
-            "small-state/mnist-mlp-small": "MNIST, MLP",
-            "small-state/gpt-bytes-small": "Moby-Dick, GPT",
-        },
-        "small_state",
-    ),
+    "small": small,
+    "bytes": bytes_moved,
     "claims": claims,
     "sentences": sentences,
     "hazards": hazards,
     "codes": codes,
+    "leaps": leaps,
     "coverage": coverage,
     "speed": speed,
     "memory": memory,

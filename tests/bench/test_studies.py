@@ -39,7 +39,11 @@ DEFAULT = [
 ]
 NMT = ["nmt/de-en", "nmt/en-vi", "nmt/ja-en", "nmt/ro-en"]
 GANS = ["gan/dcgan", "gan/rlgan", "gan/sagan", "gan/sngan"]
-SMALL_STATE = ["small-state/gpt-bytes", "small-state/mnist-mlp"]
+SMALL_STATE = [
+    "small-state/gpt-bytes",
+    "small-state/mnist-mlp",
+    "small-state/vgg-plain",
+]
 NAMED = [
     *BETA2_OF_THE_DEFAULT,
     *CORNERS,

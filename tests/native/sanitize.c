@@ -324,6 +324,7 @@ static example combination(int64_t code) {
     h->beta2 = below(4) ? 0.999 : 0;
     h->eps = below(4) ? 1e-8 : 0;
     h->clip = 0.5;
+    h->seed = -1;
     e.compensated = below(2);
     return e;
 }
@@ -363,6 +364,101 @@ static void check_steps(void) {
     }
     example e = combination(0);
     check_step(&e, 3, -1); /* no tensors at all */
+}
+
+/* ---- state in fewer bits ---------------------------------------------------------- */
+
+/* One tensor of rows: 8-bit codes, or bfloat16 state. Every array ends where it must. */
+typedef struct {
+    int64_t rows, row, inner, n;
+    int coded;
+    acprop_step_options h;
+} narrow_example;
+
+enum { N_ARRAYS = 7 }; /* param, grad, mean, s, the two scales, compensation */
+
+static size_t array_size(const narrow_example *e, int i) {
+    size_t n = (size_t)e->n, half = e->h.dtype != ACPROP_F32 ? 2 : 4;
+    size_t blocks = (size_t)(e->rows * ((e->row + 63) / 64)) * sizeof(float);
+    size_t state = e->coded ? 1 : 2;
+    const size_t sizes[N_ARRAYS] = {n * half, n * half, n * state, n * state, blocks,
+                                    blocks, e->h.seed < 0 ? n * 2 : 0};
+    return sizes[i];
+}
+
+static void run_narrow(const narrow_example *e, void **data, acprop_parallel_for split) {
+    float step = 3;
+    void *counter = &step;
+    int64_t number = 5, offset = 70;
+    const int64_t *stream = &number;
+    int keeps_m = e->h.average != ACPROP_AFTER;
+    acprop_table table = {
+        .n = 1, .numel = &e->n, .param = &data[0], .grad = (const void *const *)&data[1],
+        .exp_avg = keeps_m ? &data[2] : NULL, .exp_avg_sq = &data[3],
+        .momentum_buffer = keeps_m ? NULL : &data[2], .step = &counter,
+        .mean_scale = e->coded ? &data[4] : NULL,
+        .exp_avg_sq_scale = e->coded ? &data[5] : NULL,
+        .compensation = e->h.seed < 0 && e->h.dtype != ACPROP_F32 ? &data[6] : NULL,
+        .stream = &stream, .offset = &offset, .row = &e->row, .inner = &e->inner};
+    for (int t = 0; t < 3; t++)
+        if (acprop_step(&table, &e->h, split)) fail("narrow step refuses", t);
+}
+
+static void make_narrow(const narrow_example *e, void **data, uint64_t seed) {
+    random_state = seed;
+    for (int i = 0; i < N_ARRAYS; i++) {
+        size_t size = array_size(e, i);
+        data[i] = allocate(size);
+        memset(data[i], 0, size);
+        for (size_t k = 0; i < 2 && k < (size_t)e->n; k++)
+            put(data[i], (int64_t)k, e->h.dtype, uniform() - 0.5);
+    }
+}
+
+static void check_narrow(int64_t seed) {
+    static const int64_t shapes[][3] = {{1, 4099, 1},  {37, 27, 1},  {9, 64, 1},
+                                        {5, 131, 1},   {6, 45, 9},   {3, 1, 1},
+                                        {300, 128, 1}, {50, 640, 10}};
+    const acprop_parallel_for splits[] = {NULL, whole, thirds};
+    random_state = (uint64_t)seed * 977 + 1;
+    const int64_t *shape = shapes[seed % 8];
+    narrow_example e = {.rows = shape[0], .row = shape[1], .inner = shape[2],
+                        .n = shape[0] * shape[1], .coded = below(2)};
+    e.h = combination(0).h;
+    e.h.dtype = below(2) ? ACPROP_F32 : below(2) ? ACPROP_BF16 : ACPROP_F16;
+    e.h.average = below(2) ? ACPROP_AFTER : ACPROP_BEFORE;
+    e.h.center = e.h.average == ACPROP_AFTER ? ACPROP_ON_AVERAGE : ACPROP_NO_CENTER;
+    e.h.nesterov = below(2);
+    e.h.delay = 1;
+    e.h.amsgrad = ACPROP_NO_AMSGRAD;
+    e.h.step_is_double = 0;
+    /* No NaN, whose sign and digits are anybody's. */
+    e.h.eps_placement = ACPROP_OUTSIDE;
+    e.h.bias_correction = 1;
+    e.h.clip_kind = ACPROP_CLIP_GROWING;
+    e.h.eps = 1e-30;
+    e.h.beta1 = 0.9;
+    e.h.beta2 = 0.999;
+    e.h.seed = e.h.dtype == ACPROP_BF16 && below(2) ? 11 : -1;
+    e.h.state_is_half = !e.coded;
+    void *expected[N_ARRAYS], *got[N_ARRAYS];
+    acprop_use_isa(0);
+    make_narrow(&e, expected, (uint64_t)seed);
+    run_narrow(&e, expected, NULL);
+    for (int64_t k = 0; k < e.n; k++)
+        digest_number(e.coded ? ((uint8_t *)expected[3])[k]
+                              : bf16_read(((uint16_t *)expected[3])[k]));
+    for (int level = 0; acprop_use_isa(level) == level && level < 3; level++)
+        for (int split = level == 0; split < 3; split++) {
+            make_narrow(&e, got, (uint64_t)seed);
+            run_narrow(&e, got, splits[split]);
+            for (int i = 0; i < N_ARRAYS; i++) {
+                if (memcmp(expected[i], got[i], array_size(&e, i)))
+                    fail("narrow state differs", seed * 100 + level * 30 + split * 10 + i);
+                free(got[i]);
+            }
+        }
+    for (int i = 0; i < N_ARRAYS; i++) free(expected[i]);
 }
 
 /* ---- a sweep -------------------------------------------------------------------- */
@@ -438,6 +534,7 @@ int main(void) {
     if (acprop_abi() != ACPROP_ABI) fail("abi", acprop_abi());
     for (int i = 0; i < 2; i++) check_half(&FORMATS[i]);
     check_steps();
+    for (int64_t seed = 0; seed < 16 * SCALE; seed++) check_narrow(seed);
     for (int64_t seed = 0; seed < 10 * SCALE; seed++) check_sweep(seed);
     printf("%d levels, digest %016llx, %d failures\n", acprop_use_isa(-1) + 1,
            (unsigned long long)digest, n_failures);

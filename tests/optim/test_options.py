@@ -40,6 +40,13 @@ FLAGS = [
 
 # option, value, error, message
 BAD = [
+    (
+        "state_dtype",
+        torch.float16,
+        ValueError,
+        "state_dtype must be None or torch.bfloat16, got torch.float16; float16 has "
+        "too few exponents for s, and float32 is what None means",
+    ),
     ("lr", -1.0, ValueError, "lr must be finite and 0 or more, got -1.0"),
     ("lr", NAN, ValueError, "lr must be finite and 0 or more, got nan"),
     ("lr", INF, ValueError, "lr must be finite and 0 or more, got inf"),

@@ -81,10 +81,8 @@ INLINE uint8_t encode_surprise(float y, float base, uint32_t random) {
 /* ---- bfloat16, rounded at random: Note [Stochastic rounding] of optim/params.py ------ */
 
 INLINE uint16_t bf16_write_at_random(float f, uint32_t sixteen) {
-    uint32_t u = bits_of(f), size = u & 0x7fffffffu;
-    uint32_t carried = (u + sixteen) >> 16;
-    uint32_t kept = pick(size > 0x7f800000u, 0x7fc0u, u >> 16); /* not finite */
-    return (uint16_t)pick(size < 0x7f800000u, carried, kept);
+    uint32_t u = bits_of(f), is_finite = (u & 0x7fffffffu) < 0x7f800000u;
+    return (uint16_t)((u + (sixteen & -is_finite)) >> 16);
 }
 
 #endif

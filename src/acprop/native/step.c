@@ -160,7 +160,7 @@ static void write_number(void *p, int is_double, double value) {
 
 /* `scalars` of optim/step_options.py, in the same order of operations. */
 static scalars fill_scalars(double t, const acprop_step_options *h) {
-    scalars c = {0};
+    scalars c = {.key = 0};
     double k = t - h->delay > 0 ? t - h->delay : 0;
     double seen = h->bias_correction ? 1 - pow(h->beta2, k) : 1;
     c.unseen = k == 0;
