@@ -41,7 +41,7 @@ def test_some_claims_of_almost_every_file_are_quick_enough_to_be_decided_here():
 
 
 def test_an_unknown_claim_is_refused():
-    with pytest.raises(ValueError, match=r"^claim must be one of .*, got lemma-9$"):
+    with pytest.raises(ValueError, match=r"^claim must be one of .*, got 'lemma-9'"):
         find(["lemma-9"])
 
 
@@ -60,7 +60,9 @@ def test_what_fails_numerically_is_corrected_at_the_same_place():
 
 
 def test_every_kind_of_claim_is_there():
-    assert {c.kind for c in CLAIMS.values() if c.owner == "paper"} == set(KINDS)
+    """But for what is seen in training, which `acprop.report.sentences` decides."""
+    found = {c.kind for c in CLAIMS.values() if c.owner == "paper"}
+    assert found == set(KINDS) - {"empirical"}
 
 
 def test_four_claims_are_definitions_and_each_holds():
