@@ -25,7 +25,8 @@ from acprop.metrics import metric_of
 from acprop.records import APART, KINDS, Curves, Verdict, read
 from acprop.report.collect import collect
 from acprop.report.comparisons import Comparison, compare_pairs
-from acprop.report.evidence import evidence_of
+from acprop.report.evidence import Sentence, evidence_of
+from acprop.report.questions import QUESTIONS
 from acprop.report.results import listed
 from acprop.report.sentences import SENTENCES
 from acprop.report.statistics import Arm, describe, over_seeds, unclean
@@ -314,11 +315,11 @@ def claims() -> str:
     return table(["kind of statement", "hold", "fail", "undecided"], rows)
 
 
-def sentences() -> str:
-    """What became of each of the paper's empirical sentences."""
+def sentences(some: Sequence[Sentence]) -> str:
+    """What became of each sentence about training."""
     found = collect([ROOT / "results"])
     known = evidence_of(gather(about, runs) for about, runs in found.studies)
-    rows = [sentence.verdict(known) for sentence in SENTENCES]
+    rows = [sentence.verdict(known) for sentence in some]
     return "".join(_item(f"`{v.claim}` **{v.verdict}**; {v.evidence}.") for v in rows)
 
 
@@ -492,7 +493,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "small": small,
     "bytes": bytes_moved,
     "claims": claims,
-    "sentences": sentences,
+    "sentences": partial(sentences, SENTENCES),
+    "questions": partial(sentences, QUESTIONS),
     "hazards": hazards,
     "codes": codes,
     "leaps": leaps,

@@ -3,21 +3,16 @@
 import re
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from acprop.bench.studies import study_folder
-from acprop.records import RunRecord, RunStatus
 from acprop.report.evidence import Evidence, evidence_of
 from acprop.report.sentences import SENTENCES
-from acprop.report.studies import gather
 from acprop.report.variants import variant
-from acprop.reproduce.rulesets import ruleset_of
 
-ROOT = Path(__file__).parents[2]
-SHELF = study_folder(ROOT / "studies")
+from .made_studies import ROOT, study_as_run
+
 BY_NAME = {sentence.name: sentence for sentence in SENTENCES}
 NEVER = {"cifar100", "imagenet"}
 # How far ACProp's value is ahead of everyone else's, in units of the noise; negative is
@@ -32,49 +27,19 @@ METRICS = {
 }
 
 
-@cache
-def runs_of(name, ruleset):
-    """What the study plans at the scale that decides; any trial may win here."""
-    study = SHELF.study(name)
-    if ruleset == "paper":
-        return study, tuple(study.planned("small"))
-    rules = ruleset_of(ruleset)
-    first = {
-        candidate.name: settings[0]
-        for candidate, settings in rules.points(study, "small")
-    }
-    who = rules.candidates(study, "small")
-    seeds = study.scale("small").seeds
-    planned = [r for c in who for r in c.runs(study, "small", first[c.name], seeds)]
-    return study, tuple(planned)
-
-
 def made(name, ruleset, ahead):
     """Values that differ by chance, but for those of the published code."""
-    study, planned = runs_of(name, ruleset)
     metric, level, sign = METRICS.get(name) or METRICS[name.partition("/")[0]]
     rng = np.random.default_rng(0)
     noise = level / 300
-    records = []
-    for plan in planned:
-        spec = plan.spec
+
+    def entry(spec):
         ours = variant(spec.optimizer, spec.settings) == "acprop-authors"
         ours |= (name, spec.optimizer) == ("vision/mnist-mlp", "adabelief")
-        shift = noise * ahead * ours
-        value = level + sign * shift + noise * rng.normal()
-        entry = {metric: value, "val_bleu": value, "second_moment": 1.0, "step": 1}
-        records.append(
-            RunRecord(
-                run=spec.id, study=name, optimizer=spec.optimizer,
-                settings=spec.settings,
-                study_settings=plan.study_settings, seed=spec.seed, scale="small",
-                spec=spec.plain(), status=RunStatus.DONE, history=(entry,) * 20,
-                final=entry, wall_seconds=1.0, commit="abc", machine={}, data={},
-                ruleset=ruleset,
-            )
-        )  # fmt: skip
-    about = study.record("small", [r.run for r in records], [])
-    return gather(replace(about, ruleset=ruleset, metrics=(metric,)), records)
+        value = level + noise * (sign * ahead * ours + rng.normal())
+        return {metric: value, "val_bleu": value, "second_moment": 1.0, "step": 1}
+
+    return study_as_run(name, ruleset, metric, entry)
 
 
 STUDIES = [

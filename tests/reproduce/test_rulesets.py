@@ -90,17 +90,16 @@ def test_the_default_ruleset_is_one_shot(study, tmp_path):
 
 
 @on_mnist
-def test_who_fails_in_every_trial_is_named_and_shown(study, tmp_path):
-    """lr = 1e30: SGD's loss is no longer finite."""
+def test_who_fails_in_every_trial_fails_on_fresh_seeds_too(study, tmp_path):
+    """lr = 1e30: SGD's loss is no longer finite. That is a result, not a gap."""
     text = tiny.SPACE.replace("lr = [1e-2, 1e-1]", "lr = [1e30, 1e31]")
     (tmp_path / "studies/spaces/narrow-1.toml").write_text(text, "utf-8")
     result = run(study, tmp_path / "runs")
     assert result.study.tuning["winners"]["sgd"] is None
-    assert list(result.study.contestants) == ["acprop"]
-    assert result.study.missing[0].startswith("sgd: no trial of it came to its end")
-    assert result.complaints
-    failed = [run for run in result.runs if run.status == "diverged"]
-    assert len(failed) == 2
+    assert not result.study.missing
+    finals = result.study.contestants["sgd"]
+    ended = {run.run: str(run.status) for run in result.runs}
+    assert [ended[name] for name in finals] == ["diverged"] * 2
 
 
 @on_mnist

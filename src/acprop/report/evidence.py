@@ -1,9 +1,10 @@
-"""The paper's empirical sentences, decided from records by rules written beforehand.
+"""Sentences about training, decided from records by rules written beforehand.
 
 docs/evidence.md has the rules; it was committed before the runs. Each sentence is a
-function in `sentences` that looks at studies of scale "small" and returns a `Decision`.
-What "outperforms" means is `comparisons.compare_all`, with Holm's correction over all
-comparisons of the study. A sentence whose runs are not there is undecided.
+function in `sentences` (the paper's) or `questions` (ours) that looks at studies of
+scale "small" and returns a `Decision`. What "outperforms" means is
+`comparisons.compare_all`, with Holm's correction over all comparisons of the study. A
+sentence whose runs are not there is undecided.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -165,7 +166,8 @@ def together(parts: Iterable[Decision]) -> Decision:
     """Several findings that a sentence needs all of."""
     known = list(parts)
     answer = combined(part.answer for part in known)
-    return Decision(answer, ". ".join(part.words for part in known))
+    # Once each: what has not been run is the same for several parts.
+    return Decision(answer, ". ".join(dict.fromkeys(part.words for part in known)))
 
 
 Decide = Callable[[Evidence], Decision]
@@ -173,8 +175,9 @@ Decide = Callable[[Evidence], Decision]
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One of the paper's, and what decides it."""
+    """A statement about training, and what decides it. owner: whose it is."""
 
+    owner: Literal["paper", "ours"]
     name: str
     place: str
     words: str
@@ -185,7 +188,7 @@ class Sentence:
         found = attempt(self.decide, evidence)
         return Verdict(
             claim=self.name,
-            owner="paper",
+            owner=self.owner,
             kind="empirical",
             place=self.place,
             statement=self.words,
@@ -198,15 +201,16 @@ class Sentence:
 
 @dataclass(slots=True)
 class Register:
-    """All sentences, in the order in which they are written."""
+    """All sentences of one owner, in the order in which they are written."""
 
+    owner: Literal["paper", "ours"]
     sentences: list[Sentence] = field(default_factory=list[Sentence])
 
     def __call__(self, name: str, place: str, words: str) -> Callable[[Decide], Decide]:
         """Register the function below as what decides this sentence."""
 
         def keep(decide: Decide) -> Decide:
-            self.sentences.append(Sentence(name, place, words, decide))
+            self.sentences.append(Sentence(self.owner, name, place, words, decide))
             return decide
 
         return keep

@@ -25,7 +25,7 @@ from acprop.report.statistics import Arm, number, over_seeds, value_of
 from acprop.report.studies import gather
 from acprop.report.words import difference_words
 
-register = Register()
+register = Register("paper")
 POINT = 0.01  # of accuracy
 VGG, RESNET = ("vision/cifar10-vgg11", "tuned"), ("vision/cifar10-resnet34", "paper")
 DENSENET = ("vision/cifar10-densenet121", "paper")

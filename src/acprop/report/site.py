@@ -37,6 +37,7 @@ from acprop.report.figures import image_sizes
 from acprop.report.headline import effects, findings, reach
 from acprop.report.paper import PaperEntry, entries, published_about
 from acprop.report.paper_entries import entry_result
+from acprop.report.questions import QUESTIONS
 from acprop.report.sentences import SENTENCES
 from acprop.report.study_pages import (
     GivenStudy,
@@ -107,7 +108,7 @@ def write_site(
     seen = evidence_of(one.found for one in sections)
     verdicts = [*content.verdicts]
     if seen.studies:
-        verdicts += [sentence.verdict(seen) for sentence in SENTENCES]
+        verdicts += [one.verdict(seen) for one in (*SENTENCES, *QUESTIONS)]
     if verdicts:
         write(out / "verdicts.jsonl", verdicts)
     studies = by_page(sections)

@@ -29,12 +29,10 @@ from acprop.report.selection import trial_results, winner
 class FinalRuns:
     """The runs that a study shows.
 
-    lost: who has none, and why. about: how they were chosen, as the study's record
-    says it.
+    about: how they were chosen, as the study's record says it.
     """
 
     runs: list[PlannedRun]
-    lost: list[str] = field(default_factory=list[str])
     about: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -73,7 +71,6 @@ class Ruleset(ABC):
         study: Study,
         scale: str,
         chosen: Sequence[tuple[Candidate, Plain]],
-        lost: Sequence[str] = (),
         tuning: Plain | None = None,
     ) -> FinalRuns:
         """Candidates with their settings, on the same seeds for everyone."""
@@ -89,7 +86,7 @@ class Ruleset(ABC):
             "tuning": tuning or {},
         }
         runs = [run for own in by_name.values() for run in own]
-        return FinalRuns(runs, list(lost), about)
+        return FinalRuns(runs, about)
 
 
 class PaperRuleset(Ruleset):
@@ -197,18 +194,12 @@ class TunedRuleset(Ruleset):
         results = trial_results(trials, tried, metric)
         winners: dict[str, int | None] = {}
         chosen: list[tuple[Candidate, Plain]] = []
-        lost: list[str] = []
         for candidate in self.candidates(study, scale):
             own = [r for r in results if r.contestant == candidate.name]
             best = winner(own, metric)
             winners[candidate.name] = None if best is None else best.number
-            if best is not None:
-                chosen.append((candidate, best.settings))
-            else:
-                lost.append(
-                    f"{candidate.name}: no trial of it came to its end, so there is "
-                    "nothing to run again"
-                )
+            # Of one that failed in every trial, failing on fresh seeds is the result.
+            chosen.append((candidate, (best or own[0]).settings))
         tuning = {
             **self._design(study, scale),
             "metric": metric,
@@ -217,7 +208,7 @@ class TunedRuleset(Ruleset):
             "winners": winners,
             "trials": trials,
         }
-        return self.runs_of(study, scale, chosen, lost, tuning)
+        return self.runs_of(study, scale, chosen, tuning)
 
     def _design(self, study: Study, scale: str) -> Plain:
         """Where the points come from, as the record tells it."""

@@ -68,11 +68,11 @@ def run(
     outcomes: list[StudyOutcome] = []
     for trials, final, stage in zip(tried, finals, ended, strict=True):
         lost = [e for r, e in stage.errors.items() if r not in stage.records]
-        missing = [*trials.without_data, *stage.without_data, *lost, *final.lost]
+        missing = [*trials.without_data, *stage.without_data, *lost]
         record = stage.study.record(scale, list(stage.records), missing)
         records = {**stage.records, **trials.records}
         complaints = [*trials.needed_data, *stage.errors.values()]
-        complaints += [*stage.needed_data, *final.lost]
+        complaints += stage.needed_data
         outcomes.append(
             StudyOutcome(
                 replace(record, **final.about), list(records.values()), complaints
