@@ -99,10 +99,21 @@ def test_what_weighs_most_decides_and_the_rest_is_shown_below():
     assert [one.is_lead for one in found.studies] == [True, False]
 
 
-@pytest.mark.parametrize("other", [{"ruleset": "tuned"}, {"scale": "search"}], ids=str)
-def test_another_ruleset_or_a_search_is_another_question(other):
+@pytest.mark.parametrize(
+    "other", [{"ruleset": "default"}, {"scale": "search"}], ids=str
+)
+def test_everyone_at_the_librarys_settings_or_a_search_is_another_question(other):
     found = rooms((0.3, 0.3, 0.3, 0.3), **other)
     assert result_of("fig-9", found).outcome.word == "not run"
+
+
+def test_everyone_tuned_alike_leads_over_the_papers_settings():
+    values = (0.30, 0.31, 0.33, 0.32, 0.34)
+    tuned, printed = rooms(values, ruleset="tuned"), rooms((0.9,) * 5)
+    assert tuned.weight > printed.weight
+    found = result_of("fig-9", tuned, printed)
+    assert found.outcome.word == result_of("fig-9", tuned).outcome.word == "same order"
+    assert [one.is_lead for one in found.studies] == [True, False]
 
 
 def test_no_difference_at_all_has_no_sign_of_its_own():

@@ -72,6 +72,7 @@ class PaperEntry:
     note        what is missing or contradicts itself there
     ours        in place of a result, where there is nothing to measure
     studies, figures, claims    what of ours belongs to it, by name
+    sentences   what the paper says of it, by the names of docs/evidence.md
     better      the orders that it reports
     tables      the numbers that it prints
     """
@@ -86,6 +87,7 @@ class PaperEntry:
     studies: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     better: tuple[Order, ...] = ()
     tables: tuple[PaperTable, ...] = ()

@@ -108,7 +108,8 @@ def entry_result(
         for name in entry.studies
         for i, runs in enumerate(filter(_is_result, studies.get(name, ())))
     ]
-    claims = tuple(verdicts[name] for name in entry.claims if name in verdicts)
+    named = (*entry.sentences, *entry.claims)
+    claims = tuple(verdicts[name] for name in named if name in verdicts)
     with_runs = {one.study.name for one in found}
     return EntryResult(
         entry,
@@ -126,9 +127,9 @@ def entry_result(
 
 
 def _is_result(found: StudyRuns) -> bool:
-    """By the paper's own rules, and not the search that found the settings."""
+    """Not the search that found the settings, nor everyone at the library's own."""
     study = found.study
-    return bool(found.runs) and study.ruleset == "paper" and study.scale != SEARCH
+    return bool(found.runs) and study.ruleset != "default" and study.scale != SEARCH
 
 
 def _pairs(entry: PaperEntry, found: StudyRuns) -> list[Pair]:

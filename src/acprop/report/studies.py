@@ -68,10 +68,14 @@ class StudyRuns:
         return len({run.seed for run in self.runs})
 
     @property
-    def weight(self) -> tuple[bool, int, int, bool]:
-        """What is shown first of a study: the largest scale, then the most seeds."""
+    def weight(self) -> tuple[bool, int, bool, int, bool]:
+        """What is shown first of a study.
+
+        The largest scale, then everyone tuned alike, then the most seeds.
+        """
         rank = SCALES.get(self.study.scale, SCALES["smoke"] + 1)
-        return bool(self.n_done), rank, self.n_seeds, not self.is_here
+        is_tuned = self.study.ruleset == "tuned"
+        return bool(self.n_done), rank, is_tuned, self.n_seeds, not self.is_here
 
     @property
     def metric(self) -> str:

@@ -25,42 +25,15 @@ def altered(monkeypatch):
     return record
 
 
-def test_one_epoch_with_a_larger_s_would_be_seen(altered):
-    epoch = altered["mnist"]["adam"][0][3]
-    epoch["s"] = 1.1 * epoch["v"]
-    assert training.s_below_v().verdict == "fails"
-
-
-@pytest.mark.parametrize(("factor", "verdict"), [(0.5, "holds"), (2.0, "fails")])
-def test_a_centered_method_ahead_throughout_would_be_seen(altered, factor, verdict):
-    for ours, theirs in zip(*altered["mnist"].values(), strict=True):
-        for a, b in zip(ours, theirs, strict=True):
-            a["train_loss"] = factor * b["train_loss"]
-    assert training.centered_is_faster().verdict == verdict
-
-
 def test_an_s_that_is_never_small_would_be_seen(altered):
     for task in altered["moments"].values():
         task["below_1e-8"] = 0.0
     assert training.small_s().verdict == "holds"
 
 
-def test_minima_far_apart_would_be_seen(altered):
-    for epoch in altered["mnist"]["adam"][0]:
-        epoch["s"] = 0.5 * epoch["v"]
-    assert training.late_minima().verdict == "fails"
-
-
-@pytest.mark.parametrize(
-    ("runs", "power", "verdict"),
-    [(1, 1, "undecided"), (4, 1, "fails"), (4, -1, "holds")],
-)
-def test_a_ratio_that_grows_or_falls_would_be_seen(altered, runs, power, verdict):
-    every = [run for runs in altered["mnist"].values() for run in runs]
-    for run in every[:runs]:
-        for i, epoch in enumerate(run):
-            epoch["s"] = epoch["v"] / (1 + i) ** power
-    assert training.ratio_decays().verdict == verdict
+def test_a_ratio_that_falls_would_be_seen(altered):
+    for i, epoch in enumerate(altered["mnist"]["adam"][0]):
+        epoch["s"] = epoch["v"] / (1 + i)
     assert training.noise_from_the_start().verdict == "fails"
 
 

@@ -21,10 +21,8 @@ from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.claims.constants import CONSTANTS
 from acprop.lab.claims.numerics import NUMERICS
 
-_MNIST = "Section 4, empirical validations on MNIST"
 _VGG = "Appendix C.2, robustness to β1 and β2"
 
-LATE = 10  # "for epochs > 10"
 BETA1 = 0.9
 NAMES = {"acprop": "ACProp (the authors' code)", "adam": "Adam"}
 
@@ -44,67 +42,6 @@ def _runs() -> list[list[dict[str, float]]]:
 def _about(runs: list[list[dict[str, float]]]) -> str:
     names = " and ".join(NAMES[name] for name in measured()["mnist"])
     return f"{len(runs)} runs of {len(runs[0])} epochs by {names}"
-
-
-@claim("mnist-s-below-v", "paper", "central", _MNIST)
-def s_below_v() -> Finding:
-    """“we observe s_t ≤ v_t”, of the means over all parameters"""
-    runs = _runs()
-    shares = [epoch["s"] / epoch["v"] for run in runs for epoch in run]
-    return Finding.of(
-        max(shares) <= 1,
-        f"{_about(runs)}, v and s from the same gradients: at the end of an epoch the "
-        f"mean of s is between {min(shares):.2f} and {max(shares):.2f} of that of v",
-        {"least": min(shares), "largest": max(shares)},
-    )
-
-
-@claim("mnist-late-minima", "paper", "central", _MNIST)
-def late_minima() -> Finding:
-    """“For epochs > 10, we observe that min s_t ≈ min v_t”"""
-    # ≈: within a quarter; noise alone would make 2·β1²/(1 + β1) = 0.85.
-    runs = _runs()
-    shares = [
-        min(e["s"] for e in run[LATE:]) / min(e["v"] for e in run[LATE:])
-        for run in runs
-    ]
-    first = [run[0]["s"] / run[0]["v"] for run in runs]
-    return Finding.of(
-        all(0.75 < share < 1.25 for share in shares),
-        f"{_about(runs)}, v and s from the same gradients: after epoch {LATE} min s is "
-        f"{min(shares):.2f} to {max(shares):.2f} of min v; s is {min(first):.2f} to "
-        f"{max(first):.2f} of v after the first epoch already, so this is no mark of a "
-        "late phase",
-        {"shares": shares, "after the first epoch": first},
-    )
-
-
-@claim("mnist-centered-is-faster", "paper", "central", _MNIST)
-def centered_is_faster() -> Finding:
-    """“the centered-type (ACProp, AdaBelief) converges faster, validating our analysis
-    for early phases”
-    """
-    # By the mean training loss of an epoch: ahead early, and ahead at the end?
-    losses = {
-        name: [[run[i]["train_loss"] for run in runs] for i in (0, -1)]
-        for name, runs in measured()["mnist"].items()
-    }
-    gaps = [
-        theirs - ours
-        for pair in zip(losses["acprop"], losses["adam"], strict=True)
-        for ours, theirs in zip(*pair, strict=True)
-    ]
-    means = {name: [mean(epoch) for epoch in both] for name, both in losses.items()}
-    text = ", ".join(
-        f"{a:.3f} and {b:.5f} by {NAMES[name]}" for name, (a, b) in means.items()
-    )
-    return Finding(
-        "holds" if min(gaps) > 0 else "fails" if max(gaps) < 0 else "undecided",
-        f"{_about(_runs())}, lr = 1e-3 for both, training loss of the first and of the "
-        f"last epoch: {text}; the paper expects the gain early; learning rates and ε "
-        "of its curves, which would decide, are not printed",
-        means,
-    )
 
 
 @claim("small-s-in-practice", "paper", "proof step", NUMERICS)
@@ -129,28 +66,6 @@ def small_s() -> Finding:
         not (max(below.values()) > 1e-3),
         f"Algorithm 2's s without ε in runs by the authors' code, {listed}",
         found,
-    )
-
-
-@claim("mnist-ratio-decays", "paper", "central", _MNIST)
-def ratio_decays() -> Finding:
-    """“the ratio v_t/s_t decays with training”"""
-    # By a twentieth at least, from the first epoch to those after the tenth. The paper
-    # plots v and s of different optimizers; a flat ratio of the same gradients does not
-    # refute that.
-    runs = _runs()
-    first = [run[0]["v"] / run[0]["s"] for run in runs]
-    late = [mean(e["v"] / e["s"] for e in run[LATE:]) for run in runs]
-    left = [b / a for a, b in zip(first, late, strict=True)]
-    falls, grows = max(left) < 0.95, min(left) > 1.05
-    return Finding(
-        "holds" if falls else "fails" if grows else "undecided",
-        f"{_about(runs)}, v and s from the same gradients: v/s is {mean(first):.2f} "
-        f"after the first epoch and {mean(late):.2f} on average after epoch {LATE}, "
-        "flat at the ratio of pure noise; the paper divides v and s of different "
-        "optimizers, whose sizes, learning rates and ε, which would decide, it does "
-        "not print",
-        {"first": first, "late": late},
     )
 
 
