@@ -6,6 +6,7 @@ types are checked here, where it is read, and nowhere else.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
@@ -255,6 +256,15 @@ class Verdict(_Strict):
     wall_seconds: Number
     formula: str = ""
     printed: str = ""
+
+
+def verdict_counts(verdicts: Iterable[Verdict]) -> str:
+    """49 hold, 1 fails, 8 undecided."""
+    seen = Counter(v.verdict for v in verdicts)
+    return ", ".join(
+        f"{seen[word]} {word if seen[word] == 1 else word.removesuffix('s')}"
+        for word in ("holds", "fails", "undecided")
+    )
 
 
 class RunStatus(StrEnum):

@@ -9,9 +9,16 @@ import pytest
 
 from acprop.bench.studies import study_folder
 from acprop.records import RunRecord, RunStatus
-from acprop.report.factorial import FACTORS, effect_bars, effect_table, factor_effects
+from acprop.report.factorial import (
+    FACTORS,
+    effect_bars,
+    effect_line,
+    effect_table,
+    factor_effects,
+)
 from acprop.report.figures import draw
 from acprop.report.studies import gather
+from acprop.report.variants import corner_words
 
 STUDY = study_folder(Path(__file__).parents[2] / "studies").study("factorial/vgg-plain")
 PLANNED = STUDY.planned("small")[::3]  # one learning rate of each corner
@@ -89,3 +96,21 @@ def test_the_figure_and_the_table_show_the_factors(tmp_path):
     table = effect_table(found)
     assert [row[0] for row in table.rows][7] == "centering × delay"
     assert [row[3] for row in table.rows if row[3]] == ["shown"]
+
+
+def test_the_page_leads_with_the_factors_that_matter():
+    line = effect_line(corners(centering=0.04))
+    assert line.word == "effects shown"
+    assert line.text.startswith(
+        "Of 7 factors, an effect on test accuracy is shown of 1: centering +3.9"
+    )
+    assert "Not shown: delay; average, after dividing; look-ahead;" in line.text
+    assert effect_line(corners()).word == "no effect shown"
+
+
+def test_a_corner_is_called_by_the_method_that_it_is():
+    """Of 32 corners none has the name of another."""
+    names = [corner_words(plan.spec.settings) for plan in PLANNED]
+    assert names[0] == "corner: Adam"
+    assert len(set(names)) == 16  # each at two values of β2 or starts
+    assert "corner: ACProp, average after, look-ahead" in names

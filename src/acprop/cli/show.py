@@ -24,6 +24,7 @@ from acprop.records import (
     RunStatus,
     Verdict,
     to_json,
+    verdict_counts,
 )
 
 T = TypeVar("T")
@@ -167,21 +168,12 @@ def summary(records: Sequence[Verdict]) -> Words:
         of = [v for v in records if v.owner == owner]
         counted = [v for v in of if v.kind not in APART]
         if of:
-            yield f"{len(counted)} of {whose} claims: {_verdict_counts(counted)}"
+            yield f"{len(counted)} of {whose} claims: {verdict_counts(counted)}"
         for kind in KINDS:
             some = [v for v in of if v.kind == kind]
             if some:
                 apart = "apart, " if kind in APART else ""
-                yield f"  {apart}{kind}: {_verdict_counts(some)}"
-
-
-def _verdict_counts(records: Sequence[Verdict]) -> str:
-    """49 hold, 1 fails, 8 undecided."""
-    seen = Counter(v.verdict for v in records)
-    return ", ".join(
-        f"{seen[word]} {word if seen[word] == 1 else word.removesuffix('s')}"
-        for word in ("holds", "fails", "undecided")
-    )
+                yield f"  {apart}{kind}: {verdict_counts(some)}"
 
 
 def counts(runs: Sequence[RunRecord]) -> str:

@@ -121,7 +121,7 @@ def _draw_panel(ax: Axes, record: Curves, looks: dict[str, Look]) -> None:
         drawn.set(**look, markevery=_spread(line, record) if is_curve else None)
         drawn.set_rasterized(len(line.x) > MAX_VECTOR_POINTS)
         if line.low:  # a NaN is a gap
-            band = line.low, line.high
+            band = _above_zero(line, record.y_scale), line.high
             ax.fill_between(line.x, *band, color=colour, alpha=ALPHA, linewidth=0)
         if seeds := [dot for dot in line.dots if np.isfinite(dot[1])]:
             dots = ax.scatter(*zip(*seeds, strict=True), s=16, zorder=3, clip_on=False)
@@ -133,6 +133,13 @@ def _draw_panel(ax: Axes, record: Curves, looks: dict[str, Look]) -> None:
         ax.set_ylim(*record.y_range)
     label_panel(ax, record.title, record.x_label, record.y_label)
     draw_grid(ax)
+
+
+def _above_zero(line: Line, scale: str) -> Sequence[float]:
+    """The lower border of a band; a logarithm has no place for what is below 0."""
+    means = [y for y in line.y if y > 0]
+    least = min(means, default=0.0) if scale == "log" else -np.inf
+    return [max(low, least) if low == low else low for low in line.low]
 
 
 def _spread(line: Line, record: Curves) -> list[int]:

@@ -21,6 +21,7 @@ from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 from acprop.metrics import metric_of
 from acprop.records import ArmBar, Bars
 from acprop.report.comparisons import LEVEL, holm
+from acprop.report.results import ResultLine
 from acprop.report.statistics import Arm, over_seeds
 from acprop.report.studies import StudyRuns
 from acprop.report.tables import TextTable
@@ -135,6 +136,27 @@ def effect_bars(found: StudyRuns) -> list[Bars]:
     )
 
 
+def effect_line(found: StudyRuns) -> ResultLine:
+    """Which factors matter, and which were not shown to."""
+    made = [effect for effect in factor_effects(found) if not effect.is_pair]
+    if not made:
+        return ResultLine("no result", "none", "Not all corners have a result.")
+    shown = [f"{e.name} {_interval(e)}" for e in made if e.is_shown]
+    hidden = [e.name for e in made if not e.is_shown]
+    parts = [
+        f"Of {len(made)} factors, an effect on {metric_of(found.metric).words} is "
+        f"shown of {len(shown)}{': ' * bool(shown)}{'; '.join(shown)}.",
+        f"Not shown: {'; '.join(hidden)}." if hidden else "",
+    ]
+    word = "effects shown" if shown else "no effect shown"
+    return ResultLine(word, "none", " ".join(filter(None, parts)))
+
+
+def _interval(effect: FactorEffect) -> str:
+    text = f"{effect.mean:+.3g} [{effect.low:+.3g}, {effect.high:+.3g}]"
+    return text.replace("-", "−")
+
+
 def effect_table(found: StudyRuns, n_pairs: int = 4) -> TextTable:
     """All factors, and the surest pairs."""
     made = factor_effects(found)
@@ -144,10 +166,7 @@ def effect_table(found: StudyRuns, n_pairs: int = 4) -> TextTable:
     return TextTable.of(
         {
             "factor": [e.name for e in shown],
-            f"effect on {label}": [
-                f"{e.mean:+.3g} [{e.low:+.3g}, {e.high:+.3g}]".replace("-", "−")
-                for e in shown
-            ],
+            f"effect on {label}": [_interval(e) for e in shown],
             "p (Holm)": [
                 f"{p_words(e.p)}{', not corrected' if e.is_pair else ''}" for e in shown
             ],

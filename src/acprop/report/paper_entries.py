@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from acprop.metrics import metric_of
-from acprop.records import FigureRecord, StudyRecord, Verdict
+from acprop.records import FigureRecord, StudyRecord, Verdict, verdict_counts
 from acprop.report.comparisons import Comparison, compare_pairs
 from acprop.report.paper import PaperEntry
 from acprop.report.results import Badge
@@ -205,11 +205,10 @@ def _outcome(
     pairs = [pair for one in leads for pair in one.pairs if pair.word != "no runs"]
     if pairs:
         return _of_pairs(pairs, list(dict.fromkeys(one.study.scale for one in leads)))
-    words = [v.verdict for v in claims if v.owner == "paper"]
+    papers = [v for v in claims if v.owner == "paper"]
+    words = [v.verdict for v in papers]
     if words:
-        order = ("holds", "fails", "undecided")
-        listed = ", ".join(f"{words.count(w)} {w}" for w in order if w in words)
-        text = f"The paper's claims here: {listed}."
+        text = f"The paper's claims here: {verdict_counts(papers)}."
         if "fails" in words and "holds" in words:
             return EntryOutcome("partly", text, "undecided")
         if "fails" in words:

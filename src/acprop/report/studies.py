@@ -24,7 +24,7 @@ from acprop.report.statistics import (
     varying,
 )
 from acprop.report.style import display
-from acprop.report.variants import RULE, variant, without_rule
+from acprop.report.variants import RULE, corner_words, variant, without_rule
 
 # From the least evidence to the most; a scale of someone's own is more than smoke.
 SEARCH = "search"  # the scale at which settings are looked for
@@ -147,7 +147,9 @@ class StudyRuns:
             optimizer, *words = name.split(" ")
             settings = dict(word.split("=", 1) for word in words if "=" in word)
             first = next((known[run] for run in some if run in known), None)
-            which = variant(optimizer, first.settings if first else settings)
+            given = first.settings if first else settings
+            is_corner = optimizer == "corner" and first is not None
+            which = corner_words(given) if is_corner else variant(optimizer, given)
             rest = without_rule(optimizer, settings).items()
             labels[name] = ", ".join([display(which), *(f"{k} = {v}" for k, v in rest)])
         return labels

@@ -19,6 +19,7 @@ from acprop.records import (
     StudyRecord,
     write,
 )
+from acprop.report.factorial import effect_line, effect_table
 from acprop.report.figures import draw_once, image_sizes
 from acprop.report.gallery import Gallery, build_gallery
 from acprop.report.paper import published_curves
@@ -84,7 +85,7 @@ class StudySection:
     compared  every arm that is shown, beside its reference
     line      the result in one sentence
     settings  of the arms in the table
-    every     all settings, where the table has only the chosen ones
+    every     all settings, where the table has only the chosen ones or effects
     missing   what was not run or could not be shown
     problems  its records that could not be shown, each with its place and why
     """
@@ -185,7 +186,11 @@ class PrepareStudy:
         study, runs = found.study, (*found.runs, *found.trials)
         compared = compared_arms(found)
         table = study_table(found, compared)
-        has_more = study.ruleset == "paper" and len(found.arms) > len(table.rows)
+        line, every = result_line(found, compared), EMPTY
+        if study.shows == "effects":
+            line, every, table = effect_line(found), table, effect_table(found)
+        elif study.ruleset == "paper" and len(found.arms) > len(table.rows):
+            every = settings_table(found, every=True)
         drawings = study_figures(found)
         path = files.below(self.out, "studies", f"{found.key}.jsonl")
         write(path, [study, *runs, *chain(*drawings.values())])
@@ -203,10 +208,10 @@ class PrepareStudy:
             figures=tuple(self._draw(found, drawings)),
             gallery=build_gallery(self.out, found, self.artifacts),
             compared=tuple(compared),
-            line=result_line(found, compared),
+            line=line,
             table=table,
             settings=settings_table(found),
-            every=settings_table(found, every=True) if has_more else EMPTY,
+            every=every,
             trials=trial_table(found),
         )
 

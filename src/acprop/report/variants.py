@@ -19,6 +19,18 @@ from acprop.plain import Plain
 
 # The settings that a variant's name stands for.
 RULE = ("average", "nesterov", "center", "numerator", "momentum", "convention")
+# The corners of docs/evidence.md's design that are known methods, without look-ahead.
+_CORNERS = {
+    (False, 0, "before"): "Adam",
+    (False, 0, "after"): "LaProp",
+    (True, 0, "before"): "AdaBelief",
+    (True, 0, "after"): "MVN-Grad",
+    (False, 1, "before"): "AdaShift, average before",
+    (False, 1, "after"): "ADOPT",
+    (True, 1, "before"): "ACProp, average before",
+    (True, 1, "after"): "ACProp, average after",
+}
+_CORNER = ("centered", "delay", "average", "nesterov")
 # Who is compared with: the default where it is, else what was the default before, …
 DEFAULT_FIRST = (
     "acprop",
@@ -66,6 +78,13 @@ def variant(optimizer: str, settings: Mapping[str, Any]) -> str:
     return _NAMED.get(rule) or _words(rule)
 
 
+def corner_words(settings: Mapping[str, Any]) -> str:
+    """Which method a corner of the factorial is."""
+    centered, delay, average, nesterov = (settings[name] for name in _CORNER)
+    ahead = ", look-ahead" * nesterov
+    return f"corner: {_CORNERS[centered, delay, average]}{ahead}"
+
+
 def is_acprop(name: str) -> bool:
     """Is a variant one of ACProp?"""
     return name.lower().startswith("acprop")
@@ -79,9 +98,8 @@ def first_of(names: Iterable[str], order: Iterable[str] = DEFAULT_FIRST) -> str 
 
 def without_rule(optimizer: str, settings: Plain) -> Plain:
     """The settings that a variant's name does not stand for."""
-    if optimizer != "acprop":
-        return settings
-    return {k: v for k, v in settings.items() if k not in RULE}
+    named = {"acprop": RULE, "corner": _CORNER}.get(optimizer, ())
+    return {k: v for k, v in settings.items() if k not in named}
 
 
 def _new(settings: Mapping[str, Any]) -> _Variant:
