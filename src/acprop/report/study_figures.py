@@ -45,7 +45,8 @@ def study_figures(found: StudyRuns) -> dict[str, Sequence[Drawing]]:
         "effects": effect_bars(found) if shows == "effects" else [],
         "curves": _curves(found) if shows in ("bars", "curves") else [],
         "sensitivity": _sensitivity(found),
-        "points": _trial_points(found),
+        # 32 corners with three trials each show nothing as a picture.
+        "points": _trial_points(found) if shows != "effects" else [],
     }
     return {kind: records for kind, records in made.items() if records}
 
