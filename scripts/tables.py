@@ -18,11 +18,13 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
+import evidence
 import reference_tables
 from compared import DEFAULT, PEERS, ROOT, chosen, records, tasks
 
+from acprop.bench.studies import study_folder
 from acprop.metrics import metric_of
-from acprop.records import APART, KINDS, Curves, Verdict, read
+from acprop.records import APART, KINDS, Curves, RunRecord, Verdict, read
 from acprop.report.collect import collect
 from acprop.report.comparisons import Comparison, compare_pairs
 from acprop.report.evidence import Sentence, evidence_of
@@ -35,6 +37,8 @@ from acprop.report.style import display
 from acprop.report.tables import TextTable, markdown, settings_table, study_table
 from acprop.report.variants import first_of
 from acprop.report.words import difference_words, summary_words
+from acprop.reproduce.rulesets import ruleset_of
+from acprop.reproduce.runner import cost
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
@@ -469,6 +473,28 @@ def _ratios(entry: dict[str, Any]) -> str:
     return " / ".join(f"{r['median']:.2f}" for r in entry["ratios"].values()) + " ×"
 
 
+def repeated() -> str:
+    """How each part of docs/evidence.md is run again, and how long that takes."""
+    rows: list[list[str]] = []
+    spent = left = 0.0
+    for name, ruleset in evidence.STUDIES:
+        path = evidence.file_of(name, ruleset)
+        rules = "" if ruleset == "paper" else f" --ruleset {ruleset}"
+        command = f"`acprop bench study {name} --scale {evidence.SCALE}{rules}`"
+        if evidence.is_whole(path):
+            runs = [r for r in read(path) if isinstance(r, RunRecord)]
+            minutes = sum(run.wall_seconds for run in runs) / 60
+            rows.append([command, str(len(runs)), f"{minutes:.0f}"])
+            spent += minutes
+        else:
+            study = study_folder(ROOT / "studies").study(name)
+            minutes = cost([study], ruleset_of(ruleset), evidence.SCALE) / 60
+            rows.append([command, "not run yet", f"about {minutes:.0f}"])
+            left += minutes
+    total = f"{spent / 60:.1f} core-hours are run, about {left / 60:.0f} are left."
+    return table(["command", "runs", "core minutes"], rows, total)
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "default": across,
     "verdicts": verdicts,
@@ -495,6 +521,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "claims": claims,
     "sentences": partial(sentences, SENTENCES),
     "questions": partial(sentences, QUESTIONS),
+    "repeated": repeated,
     "hazards": hazards,
     "codes": codes,
     "leaps": leaps,
