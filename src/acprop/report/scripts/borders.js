@@ -17,8 +17,9 @@ const RESOLVED = 1e-12;
 export const toBeta2 = (z) => 1 / (1 + Math.exp(-z));
 export const toLogit = (beta2) => Math.log(beta2) - Math.log1p(-beta2);
 
-// For one problem: does it converge below the first crossing, and the crossings' β2.
-export function crossings(problem, method, convention, given, { lo, hi, step }) {
+// For one problem: does it converge below the first crossing, and the crossings' β2, each as
+// near as `tolerance` in z.
+export function crossings(problem, method, convention, given, { lo, hi, step, tolerance }) {
   const at = driftOf(problem, method, convention, given, { effort: COARSE });
   const f = (z) => at(toBeta2(z)).net;
   if (!hasBorder(method)) return { converges: f(0) > 0, beta2: [] };
@@ -32,11 +33,12 @@ export function crossings(problem, method, convention, given, { lo, hi, step }) 
   if (knots.length === 0) return { converges: false, beta2: [] };
   const converges = knots[0][1] > 0;
   const isRough = isEntangled(method);
+  const near = tolerance ?? (isRough ? ROUGH : XTOL);
   if (!isRough) knots = [...knots, ...dips(f, knots)].sort((a, b) => a[0] - b[0]);
   const beta2 = [];
   for (let i = 1; i < knots.length; i++)
     if (knots[i - 1][1] > 0 !== knots[i][1] > 0)
-      beta2.push(toBeta2(root(f, knots[i - 1], knots[i], isRough ? ROUGH : XTOL)));
+      beta2.push(toBeta2(root(f, knots[i - 1], knots[i], near)));
   return { converges, beta2 };
 }
 

@@ -1,13 +1,13 @@
 // Lines over steps: one picture in a figure of the page.
 
-import { makePlot, set, svg } from "./svg.js";
+import { dots, makePlot, set, svg } from "./svg.js";
 import { number } from "./format.js";
 
 const FEW = 50; // points that are drawn as dots too
 
 // Returns draw(spec). Of spec: lines of {key, label, values}, values[i] being that of step
-// i + 1; t: {lo, hi}; y: {lo, hi, log, label}; marks: steps to point at; dots: for every
-// point; summary: what the picture says to a reader who does not see it.
+// i + 1; t: {lo, hi}; y: {lo, hi, log, label}; marks: steps to point at; isDotted: a dot
+// for every point; summary: what the picture says to a reader who does not see it.
 export function makeChart(host, height) {
   const readout = host.querySelector(".readout");
   const { image, content, frame } = makePlot(host, height, { role: "img" });
@@ -27,28 +27,30 @@ export function makeChart(host, height) {
     set(cursor, { visibility: "hidden" });
   });
 
-  return function draw({ lines, t, y: yAxis, marks = [], dots = false, summary }) {
+  return function draw({ lines, t, y: yAxis, marks = [], isDotted = false, summary }) {
     const { box, x, y } = frame(summary, { ...t, label: "step t", least: 1 }, yAxis);
     const upright = { y1: box.top, y2: box.bottom };
     content.append(
       ...marks.map((t) => svg("line", { class: "mark", x1: x.at(t), x2: x.at(t), ...upright })),
-      ...lines.map((line) => drawLine(line, x, y, box, dots)),
+      ...lines.map((line) => drawLine(line, x, y, box, isDotted)),
       set(cursor, upright),
     );
     shown = { lines, x };
   };
 }
 
-function drawLine({ key, values }, x, y, box, dots) {
+function drawLine({ key, values }, x, y, box, isDotted) {
   const from = Math.max(0, Math.ceil(x.lo) - 1);
   const to = Math.min(values.length, Math.floor(x.hi));
   const place = (value) => Math.min(Math.max(y.at(value), box.top - 2), box.bottom + 2).toFixed(1);
   const isDrawn = (value) => (y.log ? value > 0 : !Number.isNaN(value));
   const group = svg("g", { class: `line c-${key}` });
   group.append(svg("path", { d: pathOf(values, from, to, x, place, isDrawn) }));
-  if (to - from <= FEW || dots)
-    for (let i = from; i < to; i++)
-      if (isDrawn(values[i])) group.append(svg("circle", { cx: x.at(i + 1), cy: place(values[i]), r: 2.2 }));
+  if (to - from > FEW && !isDotted) return group;
+  const places = [];
+  for (let i = from; i < to; i++)
+    if (isDrawn(values[i])) places.push(`${x.at(i + 1).toFixed(1)} ${place(values[i])}`);
+  group.append(dots(places));
   return group;
 }
 

@@ -2,7 +2,7 @@
 
 import { METHODS, conventionOf, withDelay } from "./rules.js";
 import { problemOf } from "./problems.js";
-import { gradientsOf, rates, run, walk } from "./simulate.js";
+import { gradientsOf, rates, roomFor, run, walk } from "./simulate.js";
 import { crossings } from "./borders.js";
 import { explain } from "./explain.js";
 import { formulaOf, typeset } from "./formula.js";
@@ -47,18 +47,26 @@ export function makeDriftView(root, change) {
   };
 }
 
+const rooms = new Map();
+
+function roomOf(name, steps) {
+  if (rooms.get(name)?.d.length !== steps) rooms.set(name, roomFor(steps));
+  return rooms.get(name);
+}
+
 // All that is shown about one method.
 function compute(state, problem, gradients, alpha, key) {
   const method = withDelay(METHODS[key], state.delay);
   const convention = conventionOf(method, state.convention);
-  const { d, m, s, size } = run(method, convention, state, gradients);
+  const { d, m, s, size, x } = run(method, convention, state, gradients, roomOf(key, state.steps));
+  for (let i = 0; i < size.length; i++) size[i] *= alpha[i];
   return {
     key,
     label: method.label,
-    x: walk(problem, d, alpha),
+    x: walk(problem, d, alpha, x),
     m,
     s,
-    size: size.map((value, i) => alpha[i] * value),
+    size,
     ...explain(problem, method, convention, state, state.steps),
     crossings: crossings(problem, method, convention, state, Z),
     border: borderOf(state.problem, method, convention, state),
@@ -106,7 +114,8 @@ function drawRuns(charts, state, problem, gradients, found) {
   const moments = (key) => {
     const method = METHODS[key];
     const known = state.delay === 1 && found.find((one) => one.key === key);
-    return known || run(method, conventionOf(method, state.convention), state, gradients);
+    const room = roomOf(`moments of ${key}`, state.steps);
+    return known || run(method, conventionOf(method, state.convention), state, gradients, room);
   };
   const [centered, plain] = [moments("acprop-paper"), moments("adam")];
   const line = (key, values, label = key) => ({ key, label, values });

@@ -32,7 +32,7 @@ export function makeHazardView(root, change) {
       lines: found,
       t,
       y: { lo: Math.min(lo, 0.5), hi: Math.max(hi, 2), log: true, label: "|step| / lr" },
-      dots: true,
+      isDotted: true,
       summary: `The size of each step in units of lr; the largest: ${found.map((f) => `${f.label} ${number(f.most)}`).join(", ")}`,
     });
     const isFirst = before === "nothing" && g.slice(0, found[1].t - 1).every((value) => value === 0);

@@ -6,7 +6,7 @@ import { makeDriftView } from "./drift-view.js";
 import { makeHazardView } from "./hazard-view.js";
 import { bindCopy, bindSave } from "./share.js";
 import { makeTour } from "./tour.js";
-import { html } from "./svg.js";
+import { html, measure } from "./svg.js";
 
 const by = (id) => document.getElementById(id);
 const tabs = [...document.querySelectorAll("[role=tab]")];
@@ -51,6 +51,7 @@ function request() {
 
 function draw() {
   const start = performance.now();
+  measure();
   for (const tab of tabs) {
     const isChosen = tab.dataset.view === state.view;
     tab.setAttribute("aria-selected", String(isChosen));

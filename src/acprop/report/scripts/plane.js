@@ -1,7 +1,7 @@
 // The (β2, P) plane, as the figures have it: exact borders from the closed forms, that of the default from walks
 // over a coarser grid, and the point that a reader drags over it.
 
-import { makePlot, onDrag, set, svg } from "./svg.js";
+import { dots, makePlot, onDrag, set, svg } from "./svg.js";
 import { crossings, toBeta2, toLogit } from "./borders.js";
 import { PROBLEMS, problemOf } from "./problems.js";
 import { isEntangled } from "./rules.js";
@@ -10,6 +10,8 @@ import { decay } from "./format.js";
 const MOST = 200; // the largest P
 // β2 from 0.001 to 0.99999; samples closer together than a pocket is wide
 export const Z = { lo: toLogit(0.001), hi: toLogit(0.99999), step: 0.2 };
+// For a whole plane: borders to a hundredth of a pixel, and fewer samples where each is a walk.
+const DRAWN_Z = { ...Z, tolerance: 1e-4 };
 const COARSE_Z = { ...Z, step: 0.4 };
 const BETA2 = [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
 const PERIODS = [5, 10, 20, 50, 100, 200];
@@ -30,7 +32,7 @@ export function borderOf(name, method, convention, { beta1, eps }) {
   const id = JSON.stringify([name, method, convention, beta1, eps]);
   if (!cache.has(id)) {
     if (cache.size > 400) cache.clear();
-    const grid = isEntangled(method) ? COARSE_Z : Z;
+    const grid = isEntangled(method) ? COARSE_Z : DRAWN_Z;
     const border = rows(PROBLEMS[name].least).map((P) => ({
       P,
       ...crossings(problemOf(name, P), method, convention, { beta1, eps }, grid),
@@ -153,6 +155,6 @@ function borderLines({ key, border }, x, y) {
     "g",
     { class: `line border c-${key}` },
     svg("path", { d: lines.join("") }),
-    ...alone.map(([P, z]) => svg("circle", { cx: x.at(z), cy: y.at(P), r: 2 })),
+    dots(alone.map(place)),
   );
 }

@@ -16,7 +16,16 @@ export const PROBLEMS = {
   },
 };
 
+const made = new Map();
+
+// Made once: every border of a plane walks the same sixty of them.
 export function problemOf(name, period) {
+  const id = `${name} ${period}`;
+  if (!made.has(id)) made.set(id, make(name, period));
+  return made.get(id);
+}
+
+function make(name, period) {
   const { rest, lo, hi, impulses } = PROBLEMS[name];
   const cycle = new Float64Array(period).fill(rest);
   for (const [t, g] of impulses(period)) cycle[t] = g;

@@ -3,7 +3,7 @@
 import { set, svg } from "./svg.js";
 
 // What the page's style sheet says about a picture, and a file must say itself.
-const LOOKS = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "font-size"];
+const LOOKS = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "stroke-linecap", "opacity", "font-size"];
 
 // A picture with its looks written into it, on paper.
 export function standalone(image) {

@@ -16,15 +16,26 @@ export const svg = (name, attributes = {}, ...children) =>
 export const html = (name, attributes = {}, ...children) =>
   set(document.createElement(name), attributes, ...children);
 
+// How wide each place of a picture is. To look it up between two changes of the page would
+// lay the page out anew for every picture: measure() does it once, before the changes.
+const widths = new Map();
+
+export function measure() {
+  for (const plot of widths.keys()) widths.set(plot, plot.clientWidth);
+}
+
 // A picture in a <figure> with an empty .plot. frame() makes it as wide as its place, with
-// nothing in `content` but axes, and returns their scales.
+// nothing in `content`, and returns the scales of its axes. Axes that are as they were stay.
 export function makePlot(host, height, attributes, left = 52) {
   const plot = host.querySelector(".plot");
-  const content = svg("g");
-  const image = svg("svg", { preserveAspectRatio: "xMinYMin", ...attributes }, content);
+  const [scales, content] = [svg("g", { class: "axes" }), svg("g")];
+  const image = svg("svg", { preserveAspectRatio: "xMinYMin", ...attributes }, scales, content);
   plot.append(image);
+  widths.set(plot, 0);
+  let drawn = "";
   function frame(label, xAxis, yAxis) {
-    const width = Math.max(plot.clientWidth, 240);
+    // 0: it was hidden when it was measured
+    const width = Math.max(widths.get(plot) || plot.clientWidth, 240);
     set(image, { viewBox: `0 0 ${width} ${height}`, height, "aria-label": label });
     const box = { left, right: width - 12, top: 22, bottom: height - 40 };
     const x = scale(xAxis, box.left, box.right);
@@ -33,7 +44,11 @@ export function makePlot(host, height, attributes, left = 52) {
     const xTicks = ticksOf(xAxis, room);
     const every = Math.ceil(xTicks.length / Math.max(room, 3)); // of ticks that were given
     const few = xTicks.filter((_, i) => i % every === 0);
-    content.replaceChildren(axes(box, x, y, few, ticksOf(yAxis, 4), xAxis.label, yAxis.label));
+    const yTicks = ticksOf(yAxis, 4);
+    const id = JSON.stringify([width, xAxis, yAxis]);
+    if (id !== drawn) scales.replaceChildren(...axes(box, x, y, few, yTicks, xAxis.label, yAxis.label));
+    drawn = id;
+    content.replaceChildren();
     return { box, x, y };
   }
   return { image, content, frame };
@@ -78,29 +93,32 @@ function logTicks(lo, hi, n) {
 }
 
 function axes({ left, right, top, bottom }, x, y, xTicks, yTicks, xLabel, yLabel) {
-  const group = svg("g", { class: "axes" });
+  const drawn = [];
   const text = (name, label, at) => svg("text", { class: name, ...at }, label);
   for (const [value, label] of xTicks) {
     const at = x.at(value);
-    group.append(
+    drawn.push(
       svg("line", { class: "grid", x1: at, x2: at, y1: top, y2: bottom }),
       text("tick", label, { x: at, y: bottom + 16, "text-anchor": "middle" }),
     );
   }
   for (const [value, label] of yTicks) {
     const at = y.at(value);
-    group.append(
+    drawn.push(
       svg("line", { class: "grid", x1: left, x2: right, y1: at, y2: at }),
       text("tick", label, { x: left - 7, y: at + 4, "text-anchor": "end" }),
     );
   }
-  group.append(
+  drawn.push(
     svg("rect", { class: "frame", x: left, y: top, width: right - left, height: bottom - top }),
     text("axis", xLabel, { x: (left + right) / 2, y: bottom + 34, "text-anchor": "middle" }),
     text("axis", yLabel, { x: 2, y: 12 }),
   );
-  return group;
+  return drawn;
 }
+
+// Dots at such places ("x y"): one path, however many they are.
+export const dots = (places) => svg("path", { class: "dots", d: places.map((at) => `M${at}h0`).join("") });
 
 // From the button's going down, when `begin` is called, until it goes up.
 export function onDrag(image, begin, follow) {

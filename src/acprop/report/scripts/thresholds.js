@@ -10,7 +10,7 @@ import { METHODS, CONVENTIONS } from "./rules.js";
 import { crossings } from "./borders.js";
 import { problemOf } from "./problems.js";
 import { number } from "./format.js";
-import { makePlot, svg, tableRow } from "./svg.js";
+import { dots, makePlot, svg, tableRow } from "./svg.js";
 
 const { adam, adabelief } = METHODS;
 const uncentered = { ...adam, label: "the same, uncentered", rule: { ...adam.rule, delay: 1 } };
@@ -63,7 +63,7 @@ function exactThresholds(method) {
 export function makeThresholds(host) {
   const { content, frame } = makePlot(host, 330, { role: "img" });
   const all = Object.entries(THRESHOLDS);
-  const dots = all.map(([key, { method }]) => [key, exactThresholds(method)]);
+  const exact = all.map(([key, { method }]) => [key, exactThresholds(method)]);
   return function draw({ beta1, beta2, P, problem }) {
     const values = all.map(([, rule]) => `${rule.method.label} ${number(threshold(rule, beta1))}`);
     const { box, x, y } = frame(
@@ -77,8 +77,8 @@ export function makeThresholds(host) {
       svg("line", { class: "critical", x1: at, x2: at, y1: box.top, y2: box.bottom }),
       svg("text", { x: at - 6, y: y.at(14), "text-anchor": "end" }, `β1 = ${number(critical, 4)}`),
       ...all.map(([key, rule]) => curve(key, rule, x, y)),
-      ...dots.flatMap(([key, found]) =>
-        found.map(([b, c]) => svg("circle", { class: `dot c-${key}`, cx: x.at(b), cy: y.at(c), r: 2.6 })),
+      ...exact.map(([key, found]) =>
+        svg("g", { class: `line c-${key}` }, dots(found.map(([b, c]) => `${x.at(b).toFixed(1)} ${y.at(c).toFixed(1)}`))),
       ),
     );
     // The settings' own place, at the edge where it lies outside.
