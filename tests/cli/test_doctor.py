@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from acprop import cli
 from acprop.cli import doctor
 from acprop.cli.app import app
+from acprop.tasks.data import NAMES, describe
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,6 +63,16 @@ def test_missing_data_is_no_illness(monkeypatch, tmp_path):
     found = {f["name"]: f for f in map(json.loads, result.stdout.splitlines())}
     assert found["data mnist"]["remedy"] == "acprop data fetch mnist"
     assert result.exit_code == 0
+
+
+def test_missing_data_are_named_with_what_they_are_for(monkeypatch, tmp_path):
+    monkeypatch.setenv("ACPROP_DATA", str(tmp_path))
+    shown = CliRunner().invoke(app, ["doctor"]).output
+    gpt = "not fetched, for the studies of the GPT  → acprop data fetch moby-dick"
+    assert f"– data moby-dick: {gpt}" in shown
+    assert shown.count("for the studies of translation") == 4
+    offered = [n for n in NAMES if not describe(n).on_request]
+    assert set(doctor.DATA_USES) == {n for n in offered if not n.startswith("nmt-")}
 
 
 def test_nobody_is_told_to_fetch_sixty_packages(monkeypatch, tmp_path):

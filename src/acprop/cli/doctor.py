@@ -37,7 +37,17 @@ EXTRAS = {
     "cluster": ("studies on a Ray cluster or in SLURM's queue", False),
     "jax": ("acprop.optax_port, the family for JAX", False),
 }
-
+# What each set of data is for; pairs of sentences are all for the same.
+DATA_USES = {
+    "mnist": "the studies of MNIST",
+    "cifar10": "the other studies of images, and the GANs",
+    "cifar100": "vision/wrn-avagrad at paper scale",
+    "imagenet": "vision/imagenet-resnet18 at paper scale",
+    "moby-dick": "the studies of the GPT",
+    "three-js": "language/gpt-code",
+    "efficientnet-lite0": "the GANs' distances",
+    "inception": "the GANs' FID, at paper scale",
+}
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -123,7 +133,8 @@ def _data() -> Iterator[Requirement]:
         there = is_present(name)
         if there or not describe(name).on_request:  # else nothing is missing without it
             remedy = f"acprop data fetch {name}"
-            yield _optional(f"data {name}", there, "not fetched", remedy)
+            use = DATA_USES.get(name, "the studies of translation")
+            yield _optional(f"data {name}", there, "not fetched", remedy, use)
 
 
 def _studies() -> Iterator[Requirement]:
