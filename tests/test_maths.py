@@ -12,6 +12,7 @@ import re
 from dataclasses import replace
 from math import ceil, log, sqrt
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -1126,23 +1127,46 @@ def test_the_dictionary_holds_words_of_the_code(column, rooms):
 # 5. The slips
 
 
-ROWS = [line for line in ERRATA.splitlines() if re.match(r"\| (?!place|---)", line)]
-CITED = [re.findall(r"`([^`]+)`", row.split(" | ")[-1]) for row in ROWS]
+class Slip(NamedTuple):
+    """An entry of the errata, each part on one line."""
+
+    place: str
+    printed: str
+    corrected: str
+    decided_by: str
+
+    @property
+    def cited(self):
+        return re.findall(r"`([^`]+)`", self.decided_by)
 
 
-def test_a_row_of_the_errata_has_four_cells():
-    assert len(ROWS) > 80
-    assert {len(re.split(r"(?<!\\)\|", row)) for row in ROWS} == {6}
+PARTS = ("Printed", "Corrected", "Decided by")
+ENTRIES = re.findall(r"^- \*\*.*?(?=^- |^#|\Z)", ERRATA, re.MULTILINE | re.DOTALL)
 
 
-def test_a_row_cites_what_decides_it_or_says_that_nothing_does():
-    silent = [row for row, cited in zip(ROWS, CITED, strict=True) if not cited]
-    assert all(row.endswith("| — |") for row in silent)
+def slip(entry):
+    place, *parts = re.split(r"\n  - ", " ".join(entry.split("\n    ")).rstrip())
+    named = [part.partition(": ") for part in parts]
+    assert tuple(name for name, _, _ in named) == PARTS, entry
+    return Slip(place, *(text for _, _, text in named))
+
+
+SLIPS = [slip(entry) for entry in ENTRIES]
+
+
+def test_the_errata_have_no_entry_that_is_not_read():
+    assert len(SLIPS) == ERRATA.count("Decided by:") > 80
+
+
+def test_an_entry_cites_what_decides_it_or_says_that_nothing_does():
+    silent = [s.decided_by for s in SLIPS if not s.cited]
+    assert set(silent) == {"nothing."}
 
 
 def test_what_the_errata_cite_exists():
-    tests = {name for cited in CITED for name in cited if name.startswith("tests/")}
-    claims = {name for cited in CITED for name in cited} - tests
+    names = {name for s in SLIPS for name in s.cited}
+    tests = {name for name in names if name.startswith("tests/")}
+    claims = names - tests
     assert claims <= CLAIMS.keys()
     parts = [re.fullmatch(r"(.+)::(\w+)(?:\[(.+)\])?", name).groups() for name in tests]
     assert [p for p in parts if p[1] not in functions(ROOT / p[0])] == []
@@ -1157,22 +1181,19 @@ FAILED = {
 
 def test_every_claim_of_the_paper_that_fails_is_in_the_errata():
     assert VERDICTS.keys() == CLAIMS.keys()
-    assert {name for cited in CITED for name in cited} >= FAILED
+    assert {name for s in SLIPS for name in s.cited} >= FAILED
 
 
-def test_a_row_is_editorial_if_and_only_if_the_claim_that_fails_is_of_wording():
-    for row, cited in zip(ROWS, CITED, strict=True):
-        for name in FAILED.intersection(cited):
+def test_a_slip_is_editorial_if_and_only_if_the_claim_that_fails_is_of_wording():
+    for s in SLIPS:
+        for name in FAILED.intersection(s.cited):
             is_wording = VERDICTS[name].kind == "wording"
-            assert ("*Editorial:*" in row) is is_wording, row
+            assert s.corrected.startswith("*Editorial:*") is is_wording, s
 
 
-def test_a_row_that_says_that_the_paper_is_right_cites_a_claim_that_holds():
-    right = [
-        cited
-        for row, cited in zip(ROWS, CITED, strict=True)
-        if re.match(r"(it holds|it does|so they do|true)\b", row.split(" | ")[2])
-    ]
+def test_where_the_paper_is_called_right_a_claim_is_cited_that_holds():
+    agreed = r"(It holds|It does|So they do|True)\b"
+    right = [s.cited for s in SLIPS if re.match(agreed, s.corrected)]
     assert len(right) == 6
     for cited in right:
         verdicts = {VERDICTS[name].verdict for name in cited if name in VERDICTS}
