@@ -113,6 +113,20 @@ def test_a_method_that_the_search_did_not_have_is_still_shown():
     ]
 
 
+def test_a_name_with_a_comma_is_one_name_in_a_list():
+    """Not "better than NAdam, momentum_decay = 0.004, ACProp (paper), authors'"."""
+    runs = [
+        *seeds("acprop", OURS),
+        *seeds("nadam", BELOW, momentum_decay=0.004),
+        *seeds("nadam", MIXED, momentum_decay=0),
+        *seeds("acprop", BELOW, convention="authors"),
+    ]
+    assert line(runs).text.startswith(
+        "ACProp (default) is better than NAdam (momentum_decay = 0.004) and ACProp "
+        "(paper, authors' code); no difference to NAdam (momentum_decay = 0) is shown"
+    )
+
+
 @pytest.mark.parametrize(
     ("names", "text"),
     [(["A"], "A"), (["A", "B", "C"], "A, B and C"), (list("ABCDEFGHI"), "9 others")],

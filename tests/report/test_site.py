@@ -295,7 +295,7 @@ def test_a_study_that_makes_no_sense_is_named_and_the_others_are_shown(
 def test_what_a_record_lacks_is_left_open(lost, tmp_path):
     bad = [replace(run(), **lost)]
     build(tmp_path, studies=[(study(bad), bad)])
-    assert "1 of 1 runs: 1 done" in page_of(tmp_path, "study-vgg").text
+    assert "all 1 done" in page_of(tmp_path, "study-vgg").text
 
 
 def test_a_mistake_of_ours_is_no_fault_of_a_record(tmp_path, monkeypatch):

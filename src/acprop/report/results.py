@@ -100,7 +100,7 @@ def _line(others: Sequence[ComparedArm], about: str) -> ResultLine:
     groups: dict[str, list[str]] = {"worse": [], "better": [], "": []}
     for one in others:
         words = one.comparison.words if one.comparison else ""
-        groups[words if words in groups else ""].append(one.name)
+        groups[words if words in groups else ""].append(_bracketed(one.name))
     behind, ahead, level = groups.values()
     references = list(dict.fromkeys(one.reference for one in others))
     if len(references) > 1:
@@ -134,6 +134,15 @@ def _word(is_better: bool, is_worse: bool) -> tuple[str, Badge]:
 def _short(names: Sequence[str | None]) -> str:
     """What names of one method at several places begin with."""
     return str(names[0]).partition(", ")[0]
+
+
+def _bracketed(name: str) -> str:
+    """A name without commas, for a list: "NAdam, lr = 1" is NAdam (lr = 1) there."""
+    method, comma, settings = name.partition(", ")
+    if not comma:
+        return name
+    is_open = method.endswith(")")
+    return f"{method[:-1]}, {settings})" if is_open else f"{method} ({settings})"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -288,12 +288,13 @@ def _messages(runs: Sequence[RunRecord]) -> tuple[str, ...]:
 
 def _run_counts(found: StudyRuns) -> str:
     """24 of 27 runs: 22 done, 2 diverged."""
+    n_wanted = len(found.study.runs)
     seen = Counter(run.status for run in found.runs)
     parts = [f"{n} {status}" for status, n in sorted(seen.items())]
-    if not found.study.runs:
-        return "none"
+    if n_wanted == 0 or parts == [f"{n_wanted} done"]:
+        return f"all {n_wanted} done" if n_wanted else "none"
     counts = f": {', '.join(parts)}" if parts else ""
-    return f"{len(found.runs)} of {len(found.study.runs)} runs{counts}"
+    return f"{len(found.runs)} of {n_wanted} runs{counts}"
 
 
 def _sources(data: Mapping[str, Any]) -> str:
