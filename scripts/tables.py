@@ -300,7 +300,7 @@ def _promise(rule: str) -> tuple[str, str, str]:
     unbiased, cells, state = (
         row[head.index(name)] for name in ("unbiased", "Lemma 3.3", "state")
     )
-    return unbiased, f"{cells} of 2,310", f"{state} bytes"
+    return unbiased, f"{int(cells):,} of 2,310", f"{state} bytes"
 
 
 def claims() -> str:
