@@ -1,8 +1,8 @@
 """An AlgoPerf submission for the self-tuning ruleset, in PyTorch: ACProp (default).
 
 One setting for every workload: learning rate, decay and schedule are below, nothing is
-searched. Copy this folder to submissions/self_tuning/acprop and acprop_single_file.py
-beside it, or install acprop where the benchmark runs:
+searched. Install acprop where the benchmark runs, and copy this folder to
+submissions/self_tuning/acprop:
 
     python3 submission_runner.py --framework=pytorch --tuning_ruleset=self … \
         --submission_path=submissions/self_tuning/acprop/submission.py

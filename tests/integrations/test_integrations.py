@@ -352,7 +352,7 @@ def test_an_algoperf_submission_has_the_functions_and_trains_by_its_own_setting(
     assert all(callable(getattr(submission, name)) for name in API)
     workload, model, queue = Workload(), small(), batches()
     state = submission.init_optimizer_state(workload, model, None, None, None)
-    first = backward(model).item()
+    first, rates = backward(model).item(), []
     for step in range(workload.step_hint):
         batch = submission.data_selection(
             workload, queue, state, model, None, None, step, None
@@ -360,8 +360,12 @@ def test_an_algoperf_submission_has_the_functions_and_trains_by_its_own_setting(
         state, model, _ = submission.update_params(
             workload, model, None, None, None, batch, None, state, [], step, None
         )
+        rates.append(state["optimizer"].param_groups[0]["lr"])
     assert backward(model).item() < first
-    assert state["optimizer"].param_groups[0]["lr"] < submission.LR / 10
+    # It warms up to the setting, and the cosine ends at nothing.
+    assert rates.index(max(rates)) == 1
+    assert max(rates) == pytest.approx(submission.LR)
+    assert rates[-1] < submission.LR / 10
     with pytest.raises(CompleteError):
         submission.update_params(
             workload, model, None, None, None, batch, None, state, [], 40, None
