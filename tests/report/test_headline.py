@@ -86,10 +86,10 @@ def test_sentences_are_made_from_records():
     assert said == [
         "ACProp (default) against AdamW on 2 tasks, five seeds or more each: better on "
         "1 (A), worse on 1 (B), no difference shown on none.",
-        "Of 1 other method it was compared with, better than it somewhere: AdamW (B).",
-        "Of the paper’s 2 statements of theory 1 hold, 1 fail and 0 stay undecided; of "
-        "its central results none fails. Of its 1 sentences about training 0 hold, 0 "
-        "fail and 1 stay undecided, at the scale that was run.",
+        "1 method was compared with it. Better on some task: AdamW (B).",
+        "Of the paper’s 2 statements of theory 1 holds, 1 fails and 0 stay undecided; "
+        "of its central results none fails. Of its 1 sentences about training 0 hold, "
+        "0 fail and 1 stays undecided, at the scale that was run.",
     ]
 
 

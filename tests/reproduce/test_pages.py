@@ -139,7 +139,21 @@ def test_of_420_mutated_records_each_is_shown_or_named_and_the_rest_is_there(
         assert is_named or made.is_shown(*shown), (file, line)
         assert is_named == any(place in page for place in places)
     assert len(named) > 200
-    assert "2 of 2 runs: 2 done" in (made.out / "study-good.html").read_text()
+    assert "all 2 done" in (made.out / "study-good.html").read_text()
+
+
+def test_machines_are_told_in_a_line_each_and_without_what_is_unknown(tmp_path):
+    one = {"cores": 2, "kernel": "unknown"}
+    again = {"cores": 2, "ran_under": [{"threads": 1}]}
+    machines = [one, again, {"cores": 8}]
+    runs = [replace(r, machine=m) for r, m in zip(RUNS[:3], machines, strict=True)]
+    write(
+        tmp_path / "a.jsonl", [replace(STUDY, runs=tuple(r.run for r in runs)), *runs]
+    )
+    out = tmp_path / "out"
+    CliRunner().invoke(app, ["report", str(tmp_path), "--out", str(out)])
+    page = (out / "index.html").read_text("utf-8")
+    assert "<dt>machine</dt><dd>cores: 2; cores: 8</dd>" in page
 
 
 @pytest.mark.parametrize("name", ["{}/x", "../x", "a b", "", "x" * 200])

@@ -168,9 +168,9 @@ def _beaten(pages: Mapping[str, Sequence[StudySection]]) -> list[Headline]:
     if not others:
         return []
     parts = [f"{name} ({listed(titles)})" for name, titles in where.items()]
-    beat = f"better than it somewhere: {listed(parts)}" if parts else "none is better"
-    methods = f"{len(others)} other method{'s' if len(others) > 1 else ''}"
-    return [Headline(f"Of {methods} it was compared with, {beat}.", "studies.html")]
+    methods = f"{len(others)} {'methods were' if len(others) > 1 else 'method was'}"
+    beat = f"Better on some task: {listed(parts)}" if parts else "None was better"
+    return [Headline(f"{methods} compared with it. {beat}.", "studies.html")]
 
 
 def _counted(owners: Sequence[Owner]) -> list[Headline]:
@@ -192,6 +192,11 @@ def _counted(owners: Sequence[Owner]) -> list[Headline]:
 def _tally(counts: Mapping[str, int], what: str) -> str:
     holds, fails, open_ = (counts[word] for word in ("holds", "fails", "undecided"))
     return (
-        f"{holds + fails + open_} {what} {holds} hold, {fails} fail and "
-        f"{open_} stay undecided"
+        f"{holds + fails + open_} {what} {holds} hold{_s(holds)}, {fails} "
+        f"fail{_s(fails)} and {open_} stay{_s(open_)} undecided"
     )
+
+
+def _s(n: int) -> str:
+    """One holds, two hold."""
+    return "s" if n == 1 else ""

@@ -7,12 +7,14 @@ from importlib.metadata import version
 from pathlib import Path
 
 from acprop import files
+from acprop.plain import Plain
 from acprop.progress import Bar
 from acprop.records import Record, read, write
 from acprop.report.collect import Content, collect
 from acprop.report.figures import draw_figure
 from acprop.report.site import write_site
 from acprop.report.statistics import unclean
+from acprop.report.words import plain_words
 from acprop.reproduce.figures import records_of
 from acprop.reproduce.parts import on_all_cores
 
@@ -74,11 +76,17 @@ def _draw_stored(folder: Path, name: str) -> dict[int, str]:
 def _about(found: Content) -> dict[str, object]:
     """Who computed what: commits and machines, as the runs recorded them."""
     runs = [run for _, runs in found.studies for run in runs]
-    machines = {str(sorted(run.machine.items())): run.machine for run in runs}
+    machines = dict.fromkeys(_machine(run.machine) for run in runs)
     return {
         "records": f"{found.n_files} files",
         "commit": sorted({run.commit for run in runs if run.commit}),
         "code": unclean(runs) or "every run is of a commit",
         "acprop": version("acprop"),
-        "machine": list(machines.values()),
+        "machine": "; ".join(machines),
     }
+
+
+def _machine(facts: Plain) -> str:
+    """What is known of a machine, in a line; the records have the rest."""
+    known = {k: v for k, v in facts.items() if k != "ran_under" and v != "unknown"}
+    return plain_words(known)
