@@ -64,7 +64,11 @@ def test_decay_spares_biases_norms_and_what_the_model_names():
     ("options", "kind", "message"),
     [
         ({"lr": -1.0}, ValueError, "lr must be finite and 0 or more, got -1.0"),
-        ({"beta": 0.9}, TypeError, "ACProp must be given options among .* got 'beta'"),
+        (
+            {"beta": 0.9},
+            TypeError,
+            "ACProp must be given options among .* got 'beta'; did you mean betas",
+        ),
     ],
 )
 def test_a_wrong_option_is_refused_by_name(options, kind, message):

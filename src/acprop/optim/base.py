@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.optimizer import ParamsT, StateDict
 
+from acprop import checks
 from acprop.optim import _torch_internals, checkpoints
 from acprop.optim.options import (
     OPTIONS,
@@ -68,9 +69,10 @@ class FamilyOptimizer(Optimizer):
         for name in options:
             if name not in self._taken:
                 owner = f"; acprop.{_owner(name)} takes it" if name in OPTIONS else ""
+                remedy = owner or checks.meant(name, self._taken)
                 raise TypeError(
                     f"{type(self).__name__} must be given options among "
-                    f"{', '.join(self._taken)}, got {name!r}{owner}"
+                    f"{', '.join(self._taken)}, got {name!r}{remedy}"
                 )
         self._forget()
         given = {**self._fixed, **self.DEFAULTS, **given, **options}
