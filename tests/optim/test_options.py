@@ -438,7 +438,8 @@ def test_betas_and_decay_may_be_tensors_where_the_step_is_differentiated():
 @pytest.mark.parametrize("cls", CLASSES, ids=label)
 def test_an_unknown_option_is_refused_by_name(cls):
     with pytest.raises(
-        TypeError, match=rf"^{cls.__name__} must be given .* got 'bta'$"
+        TypeError,
+        match=rf"^{cls.__name__} must be given .* got 'bta'; did you mean betas\?$",
     ):
         cls([a_param()], bta=1)
 
