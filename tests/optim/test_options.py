@@ -439,7 +439,7 @@ def test_betas_and_decay_may_be_tensors_where_the_step_is_differentiated():
 def test_an_unknown_option_is_refused_by_name(cls):
     with pytest.raises(
         TypeError,
-        match=rf"^{cls.__name__} must be given .* got 'bta'; did you mean betas\?$",
+        match=rf"^{cls.__name__} must be given .* got 'bta'",
     ):
         cls([a_param()], bta=1)
 
