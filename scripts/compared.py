@@ -29,7 +29,13 @@ DEFAULT = {
 }
 SEARCHED = {**DEFAULT, "rl/dqn-four-rooms": ("Four rooms, DQN", "the four rooms")}
 # Studies by the ruleset "tuned": equally many trials for everyone.
-TUNED = {"vision/mnist-tuned-small": ("MNIST, 2000 images", "2000 images of MNIST")}
+TUNED = {
+    "vision/mnist-tuned-small": ("MNIST, 2000 images", "2000 images of MNIST"),
+    "vision/cifar10-vgg11-small-tuned": (
+        "CIFAR-10, VGG-11, 20,000 images",
+        "VGG-11 with 20,000 images",
+    ),
+}
 # Whom README compares with.
 PEERS = ("adamw", "adopt", "adabelief")
 

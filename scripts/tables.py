@@ -513,6 +513,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
         "beta2",
     ),
     "tuned": partial(study, "vision/mnist-tuned-small"),
+    "vgg_tuned": partial(study, "vision/cifar10-vgg11-small-tuned"),
+    "vgg_printed": partial(study, "vision/cifar10-vgg11-small"),
     "rooms": partial(
         study, "rl/dqn-four-rooms-small", metrics=("mean_return", "train_return")
     ),
