@@ -103,3 +103,41 @@ def test_a_bad_gradient_stops_a_compiled_step_before_anything_moves():
     with pytest.raises(RuntimeError, match=r"must be finite, got .* nothing was chang"):
         step()
     assert all(map(torch.equal, moved, model.parameters()))
+
+
+@pytest.mark.parametrize("foreach", [False, True])
+def test_an_infinite_gradient_shows_in_a_compiled_step_too(foreach):
+    """Inductor takes 0 * g for 0, whatever g is."""
+    param = torch.ones(3, requires_grad=True)
+    step = torch.compile(acprop.ACProp([param], foreach=foreach).step)
+    for gradient in (1.0, float("inf")):
+        param.grad = torch.tensor([1.0, gradient, 1.0])
+        step()
+    assert param.isnan().tolist() == [False, True, False]
+
+
+def operations_per_tensor(kind, foreach):
+    """How many nodes a traced step has for each further tensor."""
+    counts = []
+    for n in (2, 6):
+        torch._dynamo.reset()
+        params = [torch.ones(3 + i, requires_grad=True) for i in range(n)]
+        for param in params:
+            param.grad = torch.ones_like(param)
+        graphs = []
+
+        def note(graph, _, graphs=graphs):
+            graphs.append(graph)
+            return graph.forward
+
+        torch.compile(kind(params, foreach=foreach).step, backend=note)()
+        counts.append(sum(len(graph.graph.nodes) for graph in graphs))
+    return (counts[1] - counts[0]) / 4
+
+
+# A bound, an average that looks ahead and a center take ten operations more; a list
+# operation is one node for all tensors.
+@pytest.mark.parametrize(("foreach", "more"), [(False, 10), (True, 8)])
+def test_a_traced_step_has_few_more_nodes_than_that_of_adamw(foreach, more):
+    ours = operations_per_tensor(acprop.ACProp, foreach)
+    assert ours <= operations_per_tensor(torch.optim.AdamW, foreach) + more

@@ -172,7 +172,7 @@ class FamilyOptimizer(Optimizer):
             names = wanted(group, rule, param)
             if not fits(state, names, wants_half(group, param)):
                 self._numbers = self._numbers or self._number_all()
-                complete(state, param, group, self._numbers[id(param)])
+                complete(state, param, group, names, self._numbers[id(param)])
             flat += param, param.grad, *values_of(state, names, rule)
             flat.append(group["stochastic_rounding"])
 

@@ -11,7 +11,7 @@ from torch.optim import AdamW, Optimizer
 from torch.optim.optimizer import StateDict
 
 from acprop import rule as rules
-from acprop.optim.options import OPTIONS, RULE_OPTIONS, Group
+from acprop.optim.options import OPTIONS, RULE_OPTIONS, Group, rule_of
 from acprop.optim.params import HALF, real, wide_dtype
 from acprop.optim.state import (
     EXACT,
@@ -20,6 +20,7 @@ from acprop.optim.state import (
     complete,
     keeps_corrected_maximum,
     translate,
+    wanted,
     weight_seen,
 )
 
@@ -116,7 +117,8 @@ def _restore(saved: StateDict, optimizer: Optimizer) -> None:
             if adopts and "max_exp_avg_sq" in state:
                 seen = weight_seen(state, group)
                 state["max_exp_avg_sq"] = state["max_exp_avg_sq"] / seen
-            complete(state, param, group, number)
+            names = wanted(group, rule_of(group), param)
+            complete(state, param, group, names, number)
 
 
 def _is_foreign(group: Group) -> bool:

@@ -60,13 +60,14 @@ def wide_dtype(tensor: Tensor) -> torch.dtype:
 
 def wide(tensor: Tensor) -> Tensor:
     """The values in the type of the arithmetic."""
-    return tensor.to(wide_dtype(tensor))
+    return tensor.float() if tensor.dtype in HALF else tensor
 
 
 def read_grad(item: ParamWithState) -> Tensor:
     """The gradient in the type of the arithmetic; never to be written to."""
     # Autograd may hand out a lazy conjugate, which has no real view.
-    return wide(real(item.grad.resolve_conj()))
+    grad = item.grad.resolve_conj() if item.grad.is_complex() else item.grad
+    return wide(real(grad))
 
 
 def read_param(item: ParamWithState) -> Tensor:
@@ -183,6 +184,8 @@ def local(item: ParamWithState) -> ParamWithState:
 
     What is done element by element needs nothing of the other ranks.
     """
+    if not hasattr(item.param, "placements"):
+        return item
     tensors = elements_of(item)
     every = tensors.values()
     if item.past is not None or not all(hasattr(t, "placements") for t in every):

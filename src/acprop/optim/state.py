@@ -94,13 +94,14 @@ def values_of(state: State, names: set[str], rule: Rule) -> list[Tensor | None]:
     return values
 
 
-def complete(state: State, param: Tensor, group: Group, number: int) -> None:
+def complete(
+    state: State, param: Tensor, group: Group, names: set[str], number: int
+) -> None:
     """Make the state of a parameter, or what it lacks after a change of options.
 
+    names: what is `wanted`.
     number: of the parameter in the optimizer; the random bits depend on it.
     """
-    rule = rule_of(group)
-    names = wanted(group, rule, param)
     if param.dtype == torch.float16 and group["stochastic_rounding"] is not None:
         raise RuntimeError(
             "stochastic_rounding must be None for float16 parameters, got "
@@ -118,10 +119,11 @@ def complete(state: State, param: Tensor, group: Group, number: int) -> None:
         state["stream"] = torch.tensor(number, device=param.device)
     half = wants_half(group, param)
     if not fits(state, names & _MOMENTS, half):
-        _to_numbers(state, param)
-        translate(state, {n.removesuffix("_code") for n in names}, group)
+        if len(state) > 1:  # more than a counter
+            _to_numbers(state, param)
+            translate(state, {n.removesuffix("_code") for n in names}, group)
         if "exp_avg_sq_code" in names:
-            _to_codes(state, param, mean_of(rule))
+            _to_codes(state, param, mean_of(rule_of(group)))
         elif half:
             _to_half(state, param)
     for name in sorted(names - state.keys()):

@@ -12,6 +12,7 @@ All the fine print of rule and convention is in the scalars `scale`, `floor`,
 """
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import torch
@@ -95,7 +96,7 @@ class Scalars(NamedTuple):
     """The numbers of one step of one tensor.
 
     floor, eps: ε under the root, or beside it.
-    unseen: does s know no gradient yet?
+    unseen: does s know no gradient yet? Only where it matters, else False.
     bound: on |u|, or None.
     eps_added: what this step adds to the stored s ("accumulated" ε), else 0.
     """
@@ -109,18 +110,42 @@ class Scalars(NamedTuple):
     eps_added: Scalar
 
 
+def scalars_of_all(
+    h: StepOptions, steps: list[Tensor], states: list[Tensor]
+) -> Iterable[Scalars]:
+    """Compute the scalars of a step, for the counter and the state of every tensor.
+
+    One after the other, as tensors need memory. Compiled, for all at once: what is
+    traced and compiled for each tensor by itself costs time for each.
+    """
+    if not torch.compiler.is_compiling():
+        return (scalars(h, t, s) for t, s in zip(steps, states, strict=True))
+    kinds: dict[Any, list[int]] = {}
+    for i, (t, s) in enumerate(zip(steps, states, strict=True)):
+        kinds.setdefault((t.device, t.dtype, s.device, s.dtype), []).append(i)
+    found: dict[int, Scalars] = {}
+    for places in kinds.values():
+        together = torch.stack([steps[i] for i in places])
+        columns = [
+            kept(c).unbind() if isinstance(c, Tensor) else [c] * len(places)
+            for c in scalars(h, together, states[places[0]])
+        ]
+        for i, *row in zip(places, *columns, strict=True):
+            found[i] = Scalars(*row)
+    return [found[i] for i in range(len(steps))]
+
+
 def scalars(h: StepOptions, step: Tensor, state: Tensor) -> Scalars:
     """Compute the scalars of a step for state of this type."""
+    dtype = torch.float32 if state.dtype == torch.bfloat16 else state.dtype
     # The counter as a number, or as a tensor beside the state it will scale.
-    t: Scalar = (
-        step.item() if not h.on_device else kept(step.to(state.device, state.dtype))
-    )
+    t: Scalar = step.item() if not h.on_device else step.to(state.device, dtype)
     unseen = t <= h.rule.delay
     total: Scalar = 1.0
     if h.convention.bias_correction:
         n_seen = t - h.rule.delay if isinstance(t, Tensor) else max(t - h.rule.delay, 0)
         total = where(unseen, 1.0, _one_minus_power(h.beta2, n_seen))
-    eps = h.safe_eps(state.dtype)
+    eps = h.safe_eps(dtype)
     inside = h.convention.eps_placement == "inside"
     floor: Scalar = eps if inside else 0.0
     if h.convention.first_step == "one":
@@ -133,6 +158,8 @@ def scalars(h: StepOptions, step: Tensor, state: Tensor) -> Scalars:
             mean = 1 / (1 - h.beta1)
             bound = None if bound is None else bound * mean
     beside = 0.0 if inside else eps
+    if h.convention.first_step != "sgd" and not h.amsgrad:
+        unseen = False
     return Scalars(scale, floor, beside, mean, unseen, bound, _eps_added(h, t))
 
 
@@ -183,10 +210,19 @@ def kept(x: Tensor) -> Tensor:
 
     Inductor writes what is no memory of its own into every formula that uses it, and
     those into others: a step would be three times as long, and so the compilation.
+    Where state is written it also makes a buffer of every operation that read the
+    state or something not kept, so what is kept early costs least.
     """
     if not torch.compiler.is_compiling() or hasattr(x, "placements"):
         return x
     return x.as_strided(x.size(), x.stride())
+
+
+def weighted_sum(weight: Scalar, x: Tensor, y: Tensor) -> Tensor:
+    """weight·x + y; for a compiler one operation, which it rounds like these two."""
+    if torch.compiler.is_compiling() and not isinstance(weight, Tensor):
+        return torch.add(y, x, alpha=weight)
+    return weight * x + y
 
 
 def clamp(d: Tensor, bound: Scalar | None) -> Tensor:

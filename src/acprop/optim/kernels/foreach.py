@@ -29,10 +29,9 @@ from acprop.optim.step_options import (
     Scalar,
     Scalars,
     StepOptions,
-    clamp,
     is_number,
     kept,
-    scalars,
+    scalars_of_all,
     where,
 )
 
@@ -51,8 +50,8 @@ class Columns(NamedTuple):
 def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
     """Move every parameter by one step."""
     kinds: dict[tuple[torch.device, torch.dtype], list[ParamWithState]] = {}
+    torch._foreach_add_([item.step for item in items], 1)
     for item in items:
-        item.step.add_(1)
         if item.param.numel() > 0:
             kinds.setdefault((item.param.device, item.param.dtype), []).append(item)
     for same in kinds.values():
@@ -79,7 +78,8 @@ def _update(items: list[ParamWithState], h: StepOptions) -> None:
     moments = [read_moments(item) for item in items]
     columns = zip(*moments, strict=True)
     state = Columns(*([t for t in column if t is not None] for column in columns))
-    cs = [scalars(h, item.step, m.s) for item, m in zip(items, moments, strict=True)]
+    steps = [item.step for item in items]
+    cs = list(scalars_of_all(h, steps, [m.s for m in moments]))
     if h.rule.delay == 0:
         _observe(state, window[0], None, h, cs)
         _descend(state, xs, window, h, cs)
@@ -155,10 +155,9 @@ def _descend(
         torch._foreach_maximum_(roots, state.top)
         for top, radicand, c in zip(state.top, roots, cs, strict=True):
             top.copy_(where(c.unseen, top, radicand))
-    torch._foreach_sqrt_(roots)
+    roots = list(torch._foreach_sqrt(list(map(kept, roots))))
     if cs[0].eps != 0:
         torch._foreach_add_(roots, cs[0].eps)
-    roots = list(map(kept, roots))
     numerators = _numerators(state.m, window, h, [c.numerator_scale for c in cs])
     us = list(torch._foreach_div(numerators, roots))
     if h.convention.first_step == "sgd":
@@ -169,6 +168,7 @@ def _descend(
     expected = _expected(state.M, roots) if h.rule.center == "average" else None
     del roots  # their memory is needed for what follows
     ds = _averaged(state.M, us, h) if state.M else us
+    del us
     if isinstance(h.lr, Tensor):
         torch._foreach_sub_(xs, torch._foreach_mul(ds, h.lr))
     else:
@@ -188,14 +188,14 @@ def _expected(Ms: Tensors, roots: Tensors) -> Tensors:
 
 
 def _averaged(Ms: Tensors, us: Tensors, h: StepOptions) -> Tensors:
-    """Average every u; the direction may be written over u."""
+    """Average every u, which is changed, and return the directions."""
     torch._foreach_mul_(us, 1 - h.beta1)
+    us = list(map(kept, us))
     torch._foreach_mul_(Ms, h.beta1)
     torch._foreach_add_(Ms, us)
     if not h.rule.nesterov:
         return Ms
-    torch._foreach_add_(us, list(map(kept, Ms)), alpha=h.beta1)
-    return us
+    return list(torch._foreach_add(us, list(map(kept, Ms)), alpha=h.beta1))
 
 
 def _numerators(
@@ -218,12 +218,11 @@ def _numerators(
 
 
 def _clip(us: Tensors, bounds: list[Scalar | None]) -> Tensors:
-    if any(isinstance(bound, Tensor) for bound in bounds):
-        return [clamp(u, bound) for u, bound in zip(us, bounds, strict=True)]
     if bounds[0] is not None:
         # These two, because DTensor knows no list form of maximum and minimum.
         torch._foreach_clamp_max_(us, bounds)  # type: ignore[arg-type]
-        torch._foreach_clamp_min_(us, [-bound for bound in bounds])  # type: ignore[operator]
+        lower = [-bound for bound in bounds]  # type: ignore[operator]
+        torch._foreach_clamp_min_(us, lower)  # type: ignore[arg-type]
     return us
 
 

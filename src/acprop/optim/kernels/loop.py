@@ -25,7 +25,8 @@ from acprop.optim.step_options import (
     clamp,
     is_number,
     kept,
-    scalars,
+    scalars_of_all,
+    weighted_sum,
     where,
 )
 
@@ -34,16 +35,18 @@ def update(items: Sequence[ParamWithState], h: StepOptions) -> None:
     """Move every parameter by one step."""
     for item in items:
         item.step.add_(1)
-        if item.param.numel() > 0:
-            _advance(item, h)
+    items = [item for item in items if item.param.numel() > 0]
+    steps, states = [i.step for i in items], [i.exp_avg_sq for i in items]
+    for item, c in zip(items, scalars_of_all(h, steps, states), strict=True):
+        _advance(item, h, c)
 
 
-def _advance(item: ParamWithState, h: StepOptions) -> None:
+def _advance(item: ParamWithState, h: StepOptions, c: Scalars) -> None:
     # A function, so that its temporaries are freed before the next tensor.
     x, g, moments = read(item, h)
     past = [] if item.past is None else list(item.past.clone().unbind())
     window = [*past, g]
-    x, moments = move(x, moments, window, h, scalars(h, item.step, moments.s))
+    x, moments = move(x, moments, window, h, c)
     write(item, x, moments)
     if item.past is not None:
         item.past.copy_(torch.stack(window[1:]))
@@ -88,7 +91,7 @@ def move(
     expected = None
     if h.rule.center == "average" and moments.M is not None:
         # Within ±1: an average of large steps must not make s feed on itself.
-        expected = denominator * moments.M.clamp(-1, 1)
+        expected = denominator * kept(moments.M.clamp(-1, 1))
     return x, _observe(moved, window[0], expected, h, c)
 
 
@@ -112,7 +115,7 @@ def _observe(
     r2 = r.square()
     if h.rule.reduction is not None:
         r2 = reduced(r2, h.rule.reduction)
-    s = h.beta2 * moments.s + h.gain * r2
+    s = weighted_sum(h.beta2, moments.s, h.gain * r2)
     if h.convention.eps_placement == "accumulated":
         s = s + c.eps_added
     return moments._replace(m=m, s=s)
@@ -128,25 +131,25 @@ def _descend(
     s, top = moments.s, moments.top
     if top is not None and h.convention.amsgrad == "raw":
         s = top = torch.maximum(top, s)
-    radicand = c.scale * s
+    radicand = kept(c.scale * s)
     if not is_number(c.floor, 0):
         radicand = radicand + c.floor
     if top is not None and h.convention.amsgrad == "corrected":
         radicand = torch.maximum(top, radicand)
         # Where nothing was seen yet the radicand is no measurement to remember.
         top = where(c.unseen, top, radicand)
-    denominator = kept(_root(radicand, h) + c.eps)
+    denominator = _root(radicand, h) + c.eps
     numerator = _numerator(moments.m, window, h)
     if not is_number(c.numerator_scale, 1):
         numerator = numerator * c.numerator_scale
     u = numerator / denominator
     if h.convention.first_step == "sgd":
         u = where(c.unseen, numerator, u)
-    u = clamp(u, c.bound) + 0 * numerator  # Note [Infinite gradients]
+    u = torch.add(clamp(u, c.bound), numerator, alpha=0)  # Note [Infinite gradients]
     d = u
     if moments.M is not None:
-        new = (1 - h.beta1) * u
-        d = kept(h.beta1 * moments.M + new)
+        new = kept((1 - h.beta1) * u)
+        d = kept(weighted_sum(h.beta1, moments.M, new))
         moments = moments._replace(M=d)
         if h.rule.nesterov:
             d = h.beta1 * d + new
@@ -160,7 +163,7 @@ def _descend(
 # A bound would make an ordinary step of an infinite gradient. s would be infinite from
 # then on, no later step of that element would be other than 0, and nobody would see it.
 # 0 · ∞ is NaN, and 0 · g is 0 otherwise: it shows in the parameter at once, as it does
-# in torch.optim.
+# in torch.optim. As `alpha`, because Inductor takes the product 0 * g for 0.
 
 
 def _root(radicand: Tensor, h: StepOptions) -> Tensor:

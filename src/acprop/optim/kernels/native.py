@@ -8,7 +8,7 @@ a gradient or a state that moved is found before the call.
 import ctypes
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import torch
@@ -202,7 +202,7 @@ class PreparedCall:
         # How the owners are cut into shards, where they are.
         self._cuts = _cuts(owners) if owners[0] is not self.params[0] else None
         # Held so that no other tensor can come to lie at the address of a lost one.
-        self._held = [item._replace(grad=item.param) for item in items]
+        self._held = [item[2:] for item in items]
         states = [state[param] for param in owners] if state else []
         self._dtype = first.param.dtype
         self._options = _in_numbers(first, h)
@@ -216,15 +216,17 @@ class PreparedCall:
             if any(t is not None for t in tensors):
                 columns[name] = [0 if t is None else t.data_ptr() for t in tensors]
         self._param = columns["param"]
-        # Which parameter's state has which address, by its name there.
-        self._state: dict[str, list[tuple[dict[str, Any], int]]] = {}
+        # Whose state has which address, by its name there.
+        self._state: dict[str, tuple[list[dict[str, Any]], list[int]]] = {}
         for name, column in columns.items():
             if name in ("param", "grad"):
                 continue
             for item, kept, at in zip(items, states, column, strict=False):
                 if at:  # a tensor without one has a 0
                     key = _name_in_state(item, name, h)
-                    self._state.setdefault(key, []).append((kept, at))
+                    owned, places = self._state.setdefault(key, ([], []))
+                    owned.append(kept)
+                    places.append(at)
         # The same as C reads it; the arrays must live as long as the table.
         columns["numel"] = self._numel = _sizes(self.params)
         if "stream" in columns:
@@ -272,10 +274,12 @@ class PreparedCall:
 
     def _is_in_place(self, name: str) -> bool:
         """Is this state where it was? Of a shard, all but two numbers are shards."""
-        column = self._state[name]
-        if self._cuts is None or name in ("step", "stream"):
-            return all(state[name].data_ptr() == at for state, at in column)
-        return all(memory_of(state[name]).data_ptr() == at for state, at in column)
+        owned, places = self._state[name]
+        # By map and in lists, because many small tensors feel every line of Python.
+        tensors: Iterable[Any] = map(itemgetter(name), owned)
+        if self._cuts is not None and name not in ("step", "stream"):
+            tensors = map(memory_of, tensors)
+        return _addresses(tensors) == places
 
     def _fit(self, params: list[Tensor], grads: list[Tensor]) -> bool:
         """Are parameters and new gradients laid out as the C code will read them?"""
