@@ -17,7 +17,7 @@ from acprop.report.style import DPI, INK, OPTIMIZERS, draw_grid, style
 
 SHOWN = ("acprop", *PEERS)
 VALUES = "values"  # the name of the hash in the file
-COLUMNS = 4
+COLUMNS = 3
 CAPTION = (
     "A dot is a run, a line the 95 % interval of the mean over seeds; better is to the "
     "right.\n▲ ▼ better, worse than ACProp's default, by the protocol."
