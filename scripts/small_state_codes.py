@@ -38,13 +38,13 @@ def without_lean(s: Tensor, t: int) -> Tensor:
 def to_the_nearest(s: Tensor, t: int) -> Tensor:
     """The same codes without chance."""
     del t
-    half = torch.full(s.shape, 1 << 31)  # of a code
+    half = torch.full(s.shape, 1 << 15)  # of a code
     return codes.decode_surprise(codes.encode_surprise(s, half))
 
 
 def bfloat16(s: Tensor, t: int) -> Tensor:
     bits = dither.bits(s, dither.key(torch.tensor(float(t)), torch.tensor(0)))
-    return to_bfloat16(s, bits >> 16)
+    return to_bfloat16(s, bits)
 
 
 def dynamic(s: Tensor, t: int) -> Tensor:

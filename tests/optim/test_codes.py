@@ -106,8 +106,8 @@ def test_a_lean_adds_its_share_of_a_code():
 def test_a_code_that_is_read_and_written_again_is_itself(name):
     """Else s would wander by itself, a thousand times for each gradient it keeps."""
     encode, decode, dtype = WAYS[name]
-    low = 0 if dtype == torch.uint8 else -127
-    every = torch.arange(low, 128 if low else 255).to(dtype)
+    low, high = (1, 254) if dtype == torch.uint8 else (-127, 127)
+    every = torch.arange(low, high + 1).to(dtype)
     top = every.max().expand(len(every))
     code = torch.stack([every, top], dim=1)
     scale = torch.full((len(every), 1), 0.7)

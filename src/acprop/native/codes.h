@@ -33,6 +33,16 @@ INLINE uint32_t key_of(int64_t stream, int64_t seed, double t) {
     return mixed(first + (uint32_t)(int64_t)t);
 }
 
+/* Macros, because they are for numbers and for vectors. Where an element's bits come
+   from is key + number * NEXT_ELEMENT; 16 of them are random. */
+#define NEXT_ELEMENT 0x61c8864fu
+#define SIXTEEN_BITS(from) ((((from) ^ ((from) >> 16)) * 0x2c1b3c6du) >> 16)
+
+INLINE uint32_t draw(uint32_t key, uint32_t number) {
+    uint32_t from = key + number * NEXT_ELEMENT;
+    return SIXTEEN_BITS(from);
+}
+
 /* ---- codes: Note [Tapered] of optim/codes.py ----------------------------------------- */
 
 /* Numbers become codes relative to their block's largest, which is TOP_…; M is coded
@@ -40,14 +50,15 @@ INLINE uint32_t key_of(int64_t stream, int64_t seed, double t) {
    bits, where random bits below carry into it: no conversion, and no undefined one for
    NaN. */
 enum { ROOT2 = 0x23400000, ROOT8 = 0x3b900000 };
-static const float TOP_EVEN = 127, TOP_MEAN = 63.0f / 64, TOP_SURPRISE = 31.0f / 32;
+static const float TOP_EVEN = 127, TOP_MEAN = 63.0f / 64, TOP_SURPRISE = 15.0f / 16;
+static const float BASE_EVEN = 768;
 /* The reciprocal of a scale must be finite. */
 static const float LEAST_SCALE = 0x1p-118f;
 
 INLINE float decode_even(int8_t code) { return (float)code; }
 
-INLINE int8_t encode_even(float y, uint32_t random) {
-    return (int8_t)((bits_of(y + 49152) + (random & 0xffu)) >> 8);
+INLINE int8_t encode_even(float y, uint32_t sixteen) {
+    return (int8_t)((bits_of(y + BASE_EVEN) + (sixteen >> 2)) >> 14);
 }
 
 INLINE float decode_mean(int8_t code) {
@@ -57,25 +68,25 @@ INLINE float decode_mean(int8_t code) {
     return float_of(size | ((uint32_t)(int32_t)code & 0x80000000u));
 }
 
-INLINE int8_t encode_mean(float y, uint32_t random) {
+INLINE int8_t encode_mean(float y, uint32_t sixteen) {
     uint32_t u = bits_of(y), size = u & 0x7fffffffu;
     uint32_t straight = bits_of(float_of(size) * 0x1p13f);
     float z = float_of(pick(size < 0x39800000u, straight, (size >> 1) + ROOT2));
     z = (z < 127 ? z : 127) + 128;
     int32_t sign = (int32_t)u >> 31;
-    int32_t code = (int32_t)((bits_of(z) + (random & 0xffffu)) >> 16 & 0x7fu);
+    int32_t code = (int32_t)((bits_of(z) + sixteen) >> 16 & 0x7fu);
     return (int8_t)((code ^ sign) - sign);
 }
 
 INLINE float decode_surprise(uint8_t code) {
-    return float_of((bits_of((float)(int32_t)(code + 1)) - ROOT8) << 3);
+    return float_of((bits_of((float)code) - ROOT8) << 3);
 }
 
-/* base: 255, and what Note [The fourth root] adds. */
-INLINE uint8_t encode_surprise(float y, float base, uint32_t random) {
+/* base: 512, and what Note [The fourth root] adds. */
+INLINE uint8_t encode_surprise(float y, float base, uint32_t sixteen) {
     float z = float_of((bits_of(y) >> 3) + ROOT8);
     z = (z > 1 ? z : 1) + base;
-    return (uint8_t)((bits_of(z) + (random >> 17)) >> 15);
+    return (uint8_t)((bits_of(z) + (sixteen >> 2)) >> 14);
 }
 
 /* ---- bfloat16, rounded at random: Note [Stochastic rounding] of optim/params.py ------ */

@@ -72,6 +72,8 @@ static int is_coded(const acprop_table *table, int64_t tensor) {
 /* What a tensor has for each element. */
 enum { PARAM, GRAD, LOST, EXP_AVG, EXP_AVG_SQ, TOP, MOMENTUM, N_COLUMNS };
 enum { WIDE, HALF, CODES };
+/* How a parameter is kept: as a float, or in bfloat16 with one of two ways to round. */
+enum { IS_WIDE, IS_KAHAN, IS_RANDOM };
 
 typedef struct {
     char *address[N_COLUMNS]; /* null: the options do without */
@@ -117,11 +119,24 @@ static int is_narrow(const columns *all) {
     return all->kind[PARAM] != WIDE || all->kind[EXP_AVG_SQ] != WIDE || all->inner > 1;
 }
 
+#ifdef HAVE_X86_LEVELS
+/* In which form blocks.inc can read the parameter where it is; -1: in none. */
+static int param_form(const columns *all) {
+    if (all->inner > 1) return -1;
+    if (all->kind[PARAM] == WIDE) return IS_WIDE;
+    if (all->kind[EXP_AVG_SQ] != CODES) return -1;
+    if (all->rounds_at_random) return IS_RANDOM;
+    return all->is_bf16 && all->address[LOST] ? IS_KAHAN : -1;
+}
+#endif
+
 /* The inner loops, once for each instruction set and type of arithmetic. */
 
 #define PASTE3(a, b, c) a##_##b##_##c
 #define NAME3(a, b, c) PASTE3(a, b, c)
 #define NAME(name) NAME3(name, ISA, REAL)
+#define FLOATS NAME(floats)
+#define WORDS NAME(words)
 
 #define ISA base
 #include "step_types.inc"
@@ -129,11 +144,15 @@ static int is_narrow(const columns *all) {
 #ifdef HAVE_X86_LEVELS
 AVX2_BEGIN
 #define ISA avx2
+#define LANES 8
 #include "step_types.inc"
+#undef LANES
 ISA_END
 AVX512_BEGIN
 #define ISA avx512
+#define LANES 16
 #include "step_types.inc"
+#undef LANES
 ISA_END
 #endif
 
@@ -171,7 +190,7 @@ static scalars fill_scalars(double t, const acprop_step_options *h) {
                             ? 1 / (1 - pow(h->beta1, h->nesterov ? t + 1 : t))
                             : 1;
     c.limit = 1;
-    c.base = (float)(255 + 0.375 * (1 - h->beta2));
+    c.base = (float)(512 + 0.375 * (1 - h->beta2));
     c.bound = h->clip_kind == ACPROP_CLIP_GROWING ? pow(t, 0.25)
               : h->clip_kind == ACPROP_CLIP       ? h->clip
                                                   : INFINITY;

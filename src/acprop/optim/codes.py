@@ -110,16 +110,16 @@ def _power(z: Tensor, k: int, n_bits: int) -> Tensor:
     return ((z.view(torch.int32) - _shift(k, n_bits)) << k).view(torch.float32)
 
 
-def _whole_part(z: Tensor, base: float, n_bits: int, random: Tensor) -> Tensor:
+def _whole_part(z: Tensor, base: float, n_bits: int, sixteen: Tensor) -> Tensor:
     """z rounded up or down at random, in the lowest 8 bits of what is returned.
 
     base: so large that the last n_bits of z + base are its fraction.
     """
-    return ((z + base).view(torch.int32) + random.to(torch.int32)) >> n_bits
+    return ((z + base).view(torch.int32) + (sixteen >> (16 - n_bits))) >> n_bits
 
 
 # What the largest of a block becomes: a number that is a code itself.
-_TOP_EVEN, _TOP_MEAN, _TOP_SURPRISE = 127.0, 63 / 64, 31 / 32
+_TOP_EVEN, _TOP_MEAN, _TOP_SURPRISE = 127.0, 63 / 64, 15 / 16
 # Its reciprocal must be finite.
 _LEAST_SCALE = 2.0**-118
 # Below this m is counted in equal steps: two of them to 0.
@@ -130,7 +130,7 @@ def encode_even(average: Tensor, bits: Tensor, lean: Any = 0.0) -> Codes:
     """M in codes at equal distances."""
     del lean
     y, scale = _relative(average, _TOP_EVEN)
-    whole = _whole_part(y, 49152.0, 8, _blocks(bits & 0xFF))
+    whole = _whole_part(y, 768.0, 14, _blocks(bits))
     code = ((whole & 0xFF) ^ 0x80) - 0x80
     return Codes(_unblocked(code, average).to(torch.int8), scale)
 
@@ -138,7 +138,7 @@ def encode_even(average: Tensor, bits: Tensor, lean: Any = 0.0) -> Codes:
 def decode_even(codes: Codes) -> Tensor:
     """The way back of `encode_even`."""
     c = _blocks(codes.code.to(torch.float32))
-    return _unblocked(c * (codes.scale / _TOP_EVEN).unsqueeze(-1), codes.code)
+    return _unblocked(c * (codes.scale * (1 / _TOP_EVEN)).unsqueeze(-1), codes.code)
 
 
 def encode_mean(m: Tensor, bits: Tensor, lean: Any = 0.0) -> Codes:
@@ -147,7 +147,7 @@ def encode_mean(m: Tensor, bits: Tensor, lean: Any = 0.0) -> Codes:
     y, scale = _relative(m, _TOP_MEAN)
     size = y.abs()
     z = torch.where(size < _STRAIGHT, size * (2 / _STRAIGHT), _root(size, 1, 7))
-    code = _whole_part(z.clamp(max=127), 128.0, 16, _blocks(bits & 0xFFFF)) & 0x7F
+    code = _whole_part(z.clamp(max=127), 128.0, 16, _blocks(bits)) & 0x7F
     code = torch.where(y.view(torch.int32) < 0, -code, code)
     return Codes(_unblocked(code, m).to(torch.int8), scale)
 
@@ -157,21 +157,21 @@ def decode_mean(codes: Codes) -> Tensor:
     c = _blocks(codes.code.to(torch.float32))
     z = c.abs()
     y = torch.where(z < 2, z * (_STRAIGHT / 2), _power(z, 1, 7)).copysign(c)
-    return _unblocked(y * (codes.scale / _TOP_MEAN).unsqueeze(-1), codes.code)
+    return _unblocked(y * (codes.scale * (1 / _TOP_MEAN)).unsqueeze(-1), codes.code)
 
 
 def encode_surprise(s: Tensor, bits: Tensor, lean: Any = 0.0) -> Codes:
     """s in tapered codes of 8 bits; `lean` is that of a step, see `lean_of`."""
     y, scale = _relative(s, _TOP_SURPRISE)
     z = _root(y, 3, 8).clamp(min=1)
-    code = _whole_part(z, 255 + lean, 15, _blocks(bits >> 17)) & 0xFF
+    code = _whole_part(z, 512 + lean, 14, _blocks(bits)) & 0xFF
     return Codes(_unblocked(code, s).to(torch.uint8), scale)
 
 
 def decode_surprise(codes: Codes) -> Tensor:
     """The way back of `encode_surprise`."""
-    y = _power(_blocks(codes.code.to(torch.float32) + 1), 3, 8)
-    return _unblocked(y * (codes.scale / _TOP_SURPRISE).unsqueeze(-1), codes.code)
+    y = _power(_blocks(codes.code.to(torch.float32)), 3, 8)
+    return _unblocked(y * (codes.scale * (1 / _TOP_SURPRISE)).unsqueeze(-1), codes.code)
 
 
 # Note [The fourth root]

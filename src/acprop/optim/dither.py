@@ -25,17 +25,29 @@ def key(step: Tensor, stream: Tensor, seed: int = 0) -> Tensor:
 
 
 def bits(like: Tensor, key: Tensor, offset: int = 0) -> Tensor:
-    """32 random bits for each element, as int64.
+    """16 random bits for each element, as int32; see Note [Cheap bits].
 
     offset: the number of the first element in the whole tensor.
     """
     n = like.numel()
     numbers = torch.arange(offset, offset + n, device=like.device, dtype=torch.int64)
-    return _mixed(numbers ^ key).view(like.shape)
+    x = (key + (numbers & _MASK) * 0x61C8864F) & _MASK
+    x = ((x ^ (x >> 16)) * 0x2C1B3C6D) & _MASK
+    return (x >> 16).to(torch.int32).view(like.shape)
+
+
+# Note [Cheap bits]
+# An element draws at every step, and what it needs is that its draws are uniform and do
+# not depend on each other. The key is a full hash of the step, so it suffices that an
+# element's bits are a one-to-one function of the key: they are as uniform as it is.
+# What two elements draw at one step may be related; nothing depends on that. The
+# factors are odd and below 2³¹, so that int64 does not overflow; the first is 2³² less
+# the golden ratio's, which keeps neighbours apart. A product's upper bits depend on all
+# bits of its factors; the lower half is not used.
 
 
 def _mixed(x: Tensor) -> Tensor:
-    """A hash of 32 bits; the factors are below 2³¹, so that int64 does not overflow."""
+    """A hash of 32 bits; its factors, too, are below 2³¹."""
     x = x & _MASK
     x = ((x ^ (x >> 15)) * 0x2C1B3C6D) & _MASK
     x = ((x ^ (x >> 12)) * 0x297A2D39) & _MASK

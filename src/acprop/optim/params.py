@@ -97,8 +97,7 @@ def write_param(item: ParamWithState, x: Tensor) -> None:
 
 def to_bfloat16(x: Tensor, sixteen: Tensor) -> Tensor:
     """A float32 rounded up or down by 16 random bits to what bfloat16 can say."""
-    random = sixteen.to(torch.int32)
-    carried = ((x.view(torch.int32) + random) & -0x10000).view(torch.float32)
+    carried = ((x.view(torch.int32) + sixteen) & -0x10000).view(torch.float32)
     return torch.where(x.isfinite(), carried, x)
 
 
@@ -115,7 +114,7 @@ def _rounded_at_random(item: ParamWithState, x: Tensor) -> Tensor:
     near, place = _shard(item, x)
     # Not the key that dithers state of the same parameter.
     key = dither.key(item.step, item.stream, item.seed + 1)
-    near.copy_(to_bfloat16(near, dither.bits(near, key, place) & 0xFFFF))
+    near.copy_(to_bfloat16(near, dither.bits(near, key, place)))
     return x
 
 
@@ -145,13 +144,11 @@ def read_moments(item: ParamWithState) -> StepMoments:
 
 def write_moments(item: ParamWithState, moments: StepMoments) -> None:
     """The way back of `read_moments`."""
-    for name, old, new in zip(
-        StepMoments._fields, moments_of(item), moments, strict=True
-    ):
+    for old, new in zip(moments_of(item), moments, strict=True):
         if old is None or new is None:
             continue
         if old.dtype == torch.bfloat16 and is_half_state(item):
-            old.copy_(_half_moment(item, new, shift=16 if name == "s" else 0))
+            old.copy_(_half_moment(item, new))
         else:
             old.copy_(new)
 
@@ -161,12 +158,12 @@ def is_half_state(item: ParamWithState) -> bool:
     return item.exp_avg_sq.dtype == torch.bfloat16
 
 
-def _half_moment(item: ParamWithState, x: Tensor, shift: int) -> Tensor:
+def _half_moment(item: ParamWithState, x: Tensor) -> Tensor:
     """A moment rounded at random, in the type of the arithmetic still."""
     assert item.stream is not None
     near, place = _shard(item, x)
-    drawn = dither.bits(near, dither.key(item.step, item.stream), place)
-    near.copy_(to_bfloat16(near, (drawn >> shift) & 0xFFFF))
+    sixteen = dither.bits(near, dither.key(item.step, item.stream), place)
+    near.copy_(to_bfloat16(near, sixteen))
     return x
 
 

@@ -224,8 +224,8 @@ def _to_codes(state: State, param: Tensor, mean: str) -> None:
         made = codes.zeros(param, CODERS[name].dtype)
         if name in state:
             numbers = _local(state.pop(name))
-            drawn = dither.bits(numbers, key, dither.offset_of(param))
-            new = CODERS[name].encode(numbers, drawn, 0.0)
+            sixteen = dither.bits(numbers, key, dither.offset_of(param))
+            new = CODERS[name].encode(numbers, sixteen, 0.0)
             _local(made.code).copy_(new.code)
             _local(made.scale).copy_(new.scale)
         state[f"{name}_code"], state[f"{name}_scale"] = made
@@ -236,9 +236,8 @@ def _to_half(state: State, param: Tensor) -> None:
     key = dither.key(-state["step"], state["stream"])
     for name in CODERS.keys() & state.keys():
         numbers = _local(state[name])
-        drawn = dither.bits(numbers, key, dither.offset_of(param))
-        shift = 16 if name == "exp_avg_sq" else 0
-        near = to_bfloat16(numbers, (drawn >> shift) & 0xFFFF)
+        sixteen = dither.bits(numbers, key, dither.offset_of(param))
+        near = to_bfloat16(numbers, sixteen)
         state[name] = state[name].to(torch.bfloat16)
         _local(state[name]).copy_(near)
 

@@ -46,9 +46,9 @@ def _advance(item: ParamWithState, h: StepOptions) -> None:
         x, g, moments = loop.read(wide, h)
         x, moments = loop.move(x, moments, [g], h, c)
         loop.write(wide, x, moments)
-        drawn = dither.bits(wide.exp_avg_sq, key, part.offset)
+        sixteen = dither.bits(wide.exp_avg_sq, key, part.offset)
         for name, codes in kept.items():
-            new = coders[name].encode(numbers[name], drawn, lean)
+            new = coders[name].encode(numbers[name], sixteen, lean)
             codes.code.copy_(new.code)
             codes.scale.copy_(new.scale)
 
