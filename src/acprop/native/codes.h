@@ -33,14 +33,15 @@ INLINE uint32_t key_of(int64_t stream, int64_t seed, double t) {
     return mixed(first + (uint32_t)(int64_t)t);
 }
 
-/* Macros, because they are for numbers and for vectors. Where an element's bits come
-   from is key + number * NEXT_ELEMENT; 16 of them are random. */
+/* Of an element: its bits come from key + number * NEXT_ELEMENT. A macro, because it is
+   for numbers and for vectors; the upper half of what it returns is random. */
 #define NEXT_ELEMENT 0x61c8864fu
-#define SIXTEEN_BITS(from) ((((from) ^ ((from) >> 16)) * 0x2c1b3c6du) >> 16)
+#define RANDOM_BITS(from, factor) (((from) ^ ((from) >> 16)) * (factor))
+enum { FACTOR = 0x2c1b3c6d };
 
-INLINE uint32_t draw(uint32_t key, uint32_t number) {
+INLINE uint32_t draw(uint32_t key, uint32_t number) { /* 16 bits */
     uint32_t from = key + number * NEXT_ELEMENT;
-    return SIXTEEN_BITS(from);
+    return RANDOM_BITS(from, (uint32_t)FACTOR) >> 16;
 }
 
 /* ---- codes: Note [Tapered] of optim/codes.py ----------------------------------------- */
