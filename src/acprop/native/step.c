@@ -72,8 +72,6 @@ static int is_coded(const acprop_table *table, int64_t tensor) {
 /* What a tensor has for each element. */
 enum { PARAM, GRAD, LOST, EXP_AVG, EXP_AVG_SQ, TOP, MOMENTUM, N_COLUMNS };
 enum { WIDE, HALF, CODES };
-/* How a parameter is kept: as a float, or in bfloat16 with one of two ways to round. */
-enum { IS_WIDE, IS_KAHAN, IS_RANDOM };
 
 typedef struct {
     char *address[N_COLUMNS]; /* null: the options do without */
@@ -120,13 +118,11 @@ static int is_narrow(const columns *all) {
 }
 
 #ifdef HAVE_X86_LEVELS
-/* In which form blocks.inc can read the parameter where it is; -1: in none. */
-static int param_form(const columns *all) {
-    if (all->inner > 1) return -1;
-    if (all->kind[PARAM] == WIDE) return IS_WIDE;
-    if (all->kind[EXP_AVG_SQ] != CODES) return -1;
-    if (all->rounds_at_random) return IS_RANDOM;
-    return all->is_bf16 && all->address[LOST] ? IS_KAHAN : -1;
+/* Can blocks.inc read parameter and state where they are? */
+static int is_direct(const columns *all) {
+    int coded = all->kind[EXP_AVG_SQ] == CODES;
+    return all->inner == 1 &&
+           (all->kind[PARAM] == WIDE || (coded && all->rounds_at_random));
 }
 #endif
 
