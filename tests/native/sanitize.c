@@ -430,6 +430,7 @@ static void check_narrow(int64_t seed) {
     e.h.center = e.h.average == ACPROP_AFTER ? ACPROP_ON_AVERAGE : ACPROP_NO_CENTER;
     e.h.nesterov = below(2);
     e.h.delay = 1;
+    e.h.maximize = below(4) == 0; /* which the loops in vectors leave to others */
     e.h.amsgrad = ACPROP_NO_AMSGRAD;
     e.h.step_is_double = 0;
     /* No NaN, whose sign and digits are anybody's. */

@@ -153,6 +153,28 @@ def test_codes_have_the_bits_of_the_torch_path(shape, rule, monkeypatch):
 
 
 @pytest.mark.usefixtures("_two_threads")
+@pytest.mark.parametrize("rounding", ROUNDING, ids=str)
+@pytest.mark.parametrize("bad", [float("inf"), -float("inf"), float("nan")])
+def test_what_is_not_finite_is_seen_with_codes_too(bad, rounding):
+    """In that element at once, on every instruction set, and in no other block."""
+    dtype = torch.bfloat16 if rounding else torch.float32
+    for isa in range(3):
+        native.load().acprop_use_isa(isa)
+        param = leaf(torch.ones(2, 128, dtype=dtype))
+        opt = acprop.ACProp([param], small_state=True, fused=True, **rounding)
+        for value in (1.0, bad):
+            param.grad = torch.ones_like(param)
+            param.grad[0, 70] = value
+            opt.step()
+        lost = param.detach().isnan()
+        assert lost[0, 70]
+        assert lost.sum() == 1
+        opt.step()
+        assert not param.detach()[:, :64].isnan().any()
+        assert not param.detach()[1].isnan().any()
+
+
+@pytest.mark.usefixtures("_two_threads")
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("rounding", ROUNDING, ids=str)
 def test_neither_threads_nor_instruction_sets_change_a_code(rule, rounding):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 # Must equal ACPROP_ABI in step.h.
-_ABI = 4
+_ABI = 5
 PATH = Path(__file__).with_name("_native.so")
 
 # Set to 0 to do without the library, for instance to compare.

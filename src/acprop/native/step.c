@@ -7,6 +7,10 @@
 #include "half.h"
 #include "isa.h"
 
+#ifdef HAVE_X86_LEVELS
+#include <immintrin.h>
+#endif
+
 /* The work is cut into bins of equal size, whatever the tensors; inside a tensor what
    needs scratch memory goes in blocks that stay in the L1 cache. */
 enum { BINS = 64, BLOCK = 512 };

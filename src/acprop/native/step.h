@@ -75,7 +75,7 @@ ACPROP_API int acprop_step(const acprop_table *table, const acprop_step_options 
 ACPROP_API int acprop_use_isa(int level);
 
 /* To be compared with the loader's own, so that an old library is not misread. */
-#define ACPROP_ABI 4
+#define ACPROP_ABI 5
 ACPROP_API int acprop_abi(void);
 
 #endif

@@ -13,7 +13,9 @@ Two things matter to a denominator that knows only the past. A small s must not 
 0: codes reach down to 2⁻³² of the block's largest √s, and none of them is 0. And s must
 go on moving: its change of 0.1 % per step is far below the distance between two codes,
 so rounding is random, up or down with the probabilities that make a number right on
-average; see also Note [The fourth root]. docs/small-state.md measures both.
+average; see also Note [The fourth root]. docs/small-state.md measures both. Both numbers
+of an element are rounded with the same random bits: M of either sign goes up when s
+does, so that neither leans because of the other.
 """
 
 from collections.abc import Callable
@@ -118,7 +120,8 @@ def _whole_part(z: Tensor, base: float, n_bits: int, sixteen: Tensor) -> Tensor:
     return ((z + base).view(torch.int32) + (sixteen >> (16 - n_bits))) >> n_bits
 
 
-# What the largest of a block becomes: a number that is a code itself.
+# What the largest of a block becomes: a number that is a code itself, and of s not the
+# last one, because its rounding leans upwards.
 _TOP_EVEN, _TOP_MEAN, _TOP_SURPRISE = 127.0, 63 / 64, 15 / 16
 # Its reciprocal must be finite.
 _LEAST_SCALE = 2.0**-118
@@ -126,11 +129,11 @@ _LEAST_SCALE = 2.0**-118
 _STRAIGHT = 2.0**-12
 
 
-def encode_even(average: Tensor, bits: Tensor, lean: Any = 0.0) -> Codes:
+def encode_even(average: Tensor, sixteen: Tensor, lean: Any = 0.0) -> Codes:
     """M in codes at equal distances."""
     del lean
     y, scale = _relative(average, _TOP_EVEN)
-    whole = _whole_part(y, 768.0, 14, _blocks(bits))
+    whole = _whole_part(y, 768.0, 14, _blocks(sixteen))
     code = ((whole & 0xFF) ^ 0x80) - 0x80
     return Codes(_unblocked(code, average).to(torch.int8), scale)
 
@@ -141,13 +144,13 @@ def decode_even(codes: Codes) -> Tensor:
     return _unblocked(c * (codes.scale * (1 / _TOP_EVEN)).unsqueeze(-1), codes.code)
 
 
-def encode_mean(m: Tensor, bits: Tensor, lean: Any = 0.0) -> Codes:
+def encode_mean(m: Tensor, sixteen: Tensor, lean: Any = 0.0) -> Codes:
     """m in tapered codes of 7 bits and a sign."""
     del lean
     y, scale = _relative(m, _TOP_MEAN)
     size = y.abs()
     z = torch.where(size < _STRAIGHT, size * (2 / _STRAIGHT), _root(size, 1, 7))
-    code = _whole_part(z.clamp(max=127), 128.0, 16, _blocks(bits)) & 0x7F
+    code = _whole_part(z.clamp(max=127), 128.0, 16, _blocks(sixteen)) & 0x7F
     code = torch.where(y.view(torch.int32) < 0, -code, code)
     return Codes(_unblocked(code, m).to(torch.int8), scale)
 
@@ -160,11 +163,11 @@ def decode_mean(codes: Codes) -> Tensor:
     return _unblocked(y * (codes.scale * (1 / _TOP_MEAN)).unsqueeze(-1), codes.code)
 
 
-def encode_surprise(s: Tensor, bits: Tensor, lean: Any = 0.0) -> Codes:
+def encode_surprise(s: Tensor, sixteen: Tensor, lean: Any = 0.0) -> Codes:
     """s in tapered codes of 8 bits; `lean` is that of a step, see `lean_of`."""
     y, scale = _relative(s, _TOP_SURPRISE)
     z = _root(y, 3, 8).clamp(min=1)
-    code = _whole_part(z, 512 + lean, 14, _blocks(bits)) & 0xFF
+    code = _whole_part(z, 512 + lean, 14, _blocks(sixteen)) & 0xFF
     return Codes(_unblocked(code, s).to(torch.uint8), scale)
 
 
