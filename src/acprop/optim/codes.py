@@ -13,8 +13,9 @@ Two things matter to a denominator that knows only the past. A small s must not 
 0: codes reach down to 2⁻³² of the block's largest √s, and none of them is 0. And s must
 go on moving: its change of 0.1 % per step is far below the distance between two codes,
 so rounding is random, up or down with the probabilities that make a number right on
-average; see also Note [The fourth root]. docs/small-state.md measures both. Both numbers
-of an element are rounded with the same random bits: M of either sign goes up when s
+average; see also Note [The fourth root]. docs/small-state.md measures both.
+
+An element's M and s are rounded with the same bits: M of either sign goes up when s
 does, so that neither leans because of the other.
 """
 
