@@ -420,17 +420,20 @@ static void check_narrow(int64_t seed) {
                                         {5, 131, 1},   {6, 45, 9},   {3, 1, 1},
                                         {300, 128, 1}, {50, 640, 10}};
     const acprop_parallel_for splits[] = {NULL, whole, thirds};
-    random_state = (uint64_t)seed * 977 + 1;
     const int64_t *shape = shapes[seed % 8];
     narrow_example e = {.rows = shape[0], .row = shape[1], .inner = shape[2],
-                        .n = shape[0] * shape[1], .coded = below(2)};
-    e.h = combination(0).h;
+                        .n = shape[0] * shape[1], .h = combination(0).h};
+    random_state = (uint64_t)seed * 977 + 1; /* that of `combination` is always the same */
+    for (int i = 0; i < 4; i++) below(2); /* neighbouring seeds begin alike */
+    e.coded = below(2);
     e.h.dtype = below(2) ? ACPROP_F32 : below(2) ? ACPROP_BF16 : ACPROP_F16;
     e.h.average = below(2) ? ACPROP_AFTER : ACPROP_BEFORE;
     e.h.center = e.h.average == ACPROP_AFTER ? ACPROP_ON_AVERAGE : ACPROP_NO_CENTER;
     e.h.nesterov = below(2);
     e.h.delay = 1;
-    e.h.maximize = below(4) == 0; /* which the loops in vectors leave to others */
+    /* Which the loops in vectors leave to others. */
+    e.h.maximize = below(4) == 0;
+    e.h.decoupled = below(4) > 0;
     e.h.amsgrad = ACPROP_NO_AMSGRAD;
     e.h.step_is_double = 0;
     /* No NaN, whose sign and digits are anybody's. */
