@@ -20,7 +20,7 @@ from typing import Any
 
 import evidence
 import reference_tables
-from compared import DEFAULT, PEERS, ROOT, chosen, records, tasks
+from compared import DEFAULT, PEERS, ROOT, TODAY, chosen, records, tasks
 
 from acprop.bench.studies import study_folder
 from acprop.metrics import metric_of
@@ -29,7 +29,7 @@ from acprop.report.collect import collect
 from acprop.report.comparisons import Comparison, compare_pairs
 from acprop.report.evidence import Sentence, evidence_of
 from acprop.report.questions import QUESTIONS
-from acprop.report.results import listed
+from acprop.report.results import compared_arms, listed, result_line
 from acprop.report.sentences import SENTENCES
 from acprop.report.statistics import Arm, describe, over_seeds, unclean
 from acprop.report.studies import StudyRuns, gather, method_settings
@@ -203,6 +203,16 @@ def in_short() -> str:
         "[the protocol](protocol.md)."
     )
     return textwrap.fill(text, 120) + "\n"
+
+
+def today() -> str:
+    """The default beside optimizers of today, in words."""
+    lines: list[str] = []
+    for name, study_name in TODAY.items():
+        found = records(study_name)
+        line = result_line(found, compared_arms(found))
+        lines.append(_item(f"On {DEFAULT[name][1]}: {line.text}"))
+    return "".join(lines)
 
 
 def choose() -> str:
@@ -502,6 +512,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "best": best_settings,
     "choose": choose,
     "short": in_short,
+    "today": today,
+    "today_gpt": partial(study, "today/gpt-bytes-small-tuned"),
     "recipes": recipes,
     "comparison": comparison,
     "cli": reference_tables.cli,

@@ -66,8 +66,8 @@ OPTIMIZERS = {
     "lion": ("Lion", "#663333"),
     "soap": ("SOAP", "#225522"),
     "schedulefree-adamw": ("AdamW, schedule-free", "#222255"),
-    "muon-adamw": ("Muon and AdamW", "#7733AA"),
-    "muon-acprop": ("Muon and ACProp (default)", "#BB4400"),
+    "muon-adamw": ("Muon + AdamW", "#7733AA"),
+    "muon-acprop": ("Muon + ACProp (default)", "#BB4400"),
 }
 # A contrast of 4.5 with the darkest grey that our pages have.
 DARK_LUMINANCE = 0.22
