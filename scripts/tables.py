@@ -165,7 +165,9 @@ def verdicts() -> str:
 
 def _item(text: str) -> str:
     """An item of a list, in lines that the tests of the documents allow."""
-    return textwrap.fill(text, 120, initial_indent="- ", subsequent_indent="  ") + "\n"
+    # Not at hyphens: study names have them.
+    made = textwrap.TextWrapper(120, "- ", "  ", break_on_hyphens=False)
+    return made.fill(text) + "\n"
 
 
 # From another optimizer's verdict to the default's own.

@@ -67,6 +67,12 @@ class FactorEffect:
         is_clear = self.low > 0 or self.high < 0
         return not self.is_pair and is_clear and self.p < LEVEL
 
+    @property
+    def words(self) -> str:
+        """+2.5 [+1.53, +3.48]."""
+        text = f"{self.mean:+.3g} [{self.low:+.3g}, {self.high:+.3g}]"
+        return text.replace("-", "−")
+
 
 def factor_effects(found: StudyRuns) -> list[FactorEffect]:
     """The factors, then the clear pairs, the surest first; none without all corners."""
@@ -141,7 +147,7 @@ def effect_line(found: StudyRuns) -> ResultLine:
     made = [effect for effect in factor_effects(found) if not effect.is_pair]
     if not made:
         return ResultLine("no result", "none", "Not all corners have a result.")
-    shown = [f"{e.name} {_interval(e)}" for e in made if e.is_shown]
+    shown = [f"{e.name} {e.words}" for e in made if e.is_shown]
     hidden = [e.name for e in made if not e.is_shown]
     parts = [
         f"Of {len(made)} factors, an effect on {metric_of(found.metric).words} is "
@@ -150,11 +156,6 @@ def effect_line(found: StudyRuns) -> ResultLine:
     ]
     word = "effects shown" if shown else "no effect shown"
     return ResultLine(word, "none", " ".join(filter(None, parts)))
-
-
-def _interval(effect: FactorEffect) -> str:
-    text = f"{effect.mean:+.3g} [{effect.low:+.3g}, {effect.high:+.3g}]"
-    return text.replace("-", "−")
 
 
 def effect_table(found: StudyRuns, n_pairs: int = 4) -> TextTable:
@@ -166,7 +167,7 @@ def effect_table(found: StudyRuns, n_pairs: int = 4) -> TextTable:
     return TextTable.of(
         {
             "factor": [e.name for e in shown],
-            f"effect on {label}": [_interval(e) for e in shown],
+            f"effect on {label}": [e.words for e in shown],
             "p (Holm)": [
                 f"{p_words(e.p)}{', not corrected' if e.is_pair else ''}" for e in shown
             ],

@@ -66,11 +66,10 @@ def _shown(evidence: Evidence, task: str, factor: str) -> Decision:
     (own,) = [effect for effect in effects if effect.name == factor]
     largest = max(effects, key=_clarity)
     words = (
-        f"{found.study.name}: {own.mean:+.3g} [{own.low:+.3g}, {own.high:+.3g}], "
-        f"{'shown' if own.is_shown else 'not shown'}; the largest is {largest.name} "
-        f"{largest.mean:+.3g} [{largest.low:+.3g}, {largest.high:+.3g}]"
+        f"{found.study.name}: {own.words}, {'shown' if own.is_shown else 'not shown'}; "
+        f"the largest is {largest.name} {largest.words}"
     )
-    return Decision("holds" if own.is_shown else "undecided", words.replace("-", "−"))
+    return Decision("holds" if own.is_shown else "undecided", words)
 
 
 def _clarity(effect: FactorEffect) -> float:
