@@ -4,8 +4,9 @@
     python scripts/evidence.py keep             finished runs of unfinished studies
     python scripts/evidence.py check [NAME…]    has the default fallen behind?
 
-`run` writes a file for each study that is done, and begins with what `keep` left in
-results/unfinished.jsonl.xz, so that another machine goes on where one was stopped.
+`run` writes a file for each study that is done, and begins with every run in results/,
+those that `keep` left in unfinished.jsonl.xz too, so that another machine goes on where
+one was stopped.
 `check` runs the default once more, as the records have it but with a seed that they do
 not have, and fails if the value is worse than 99 of 100 such values would be.
 """
@@ -15,6 +16,7 @@ import lzma
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -37,26 +39,26 @@ THREE = ("gpt-bytes", "vgg-batchnorm", "vgg-plain")
 STUDIES = [
     ("vision/cifar10-vgg11", "paper"),
     ("vision/cifar10-vgg11", "tuned"),
-    *((f"nmt/{pair}", "tuned") for pair in ("ro-en", "de-en", "en-vi", "ja-en")),
     ("rl/dqn-four-rooms", "paper"),
     ("vision/mnist-mlp", "paper"),
-    *((f"today/{task}", "tuned") for task in THREE[:2]),
     *((f"corners/{task}", "tuned") for task in THREE),
     *((f"factorial/{task}", "tuned") for task in THREE),
     *((f"beta2/{task}", "tuned") for task in THREE),
-    ("vision/cifar10-resnet34", "paper"),
-    *((f"gan/{kind}", "tuned") for kind in ("dcgan", "sngan", "rlgan", "sagan")),
-    ("language/gpt-bytes", "tuned"),
-    ("language/gpt-code", "tuned"),
+    *((f"today/{task}", "tuned") for task in THREE[:2]),
     ("vision/vgg-lr-eps", "paper"),
     ("vision/vgg-adashift-lr", "paper"),
     ("vision/vgg-amsgrad-lr", "paper"),
     ("vision/vgg-beta1", "paper"),
     ("vision/vgg-beta2", "paper"),
-    ("vision/wrn-avagrad", "paper"),
     ("corners/published-eps", "tuned"),
     ("corners/dial", "tuned"),
+    *((f"nmt/{pair}", "tuned") for pair in ("ro-en", "de-en", "en-vi", "ja-en")),
+    ("vision/cifar10-resnet34", "paper"),
+    ("vision/wrn-avagrad", "paper"),
+    *((f"gan/{kind}", "tuned") for kind in ("dcgan", "sngan", "rlgan", "sagan")),
     ("vision/cifar10-densenet121", "paper"),
+    ("language/gpt-bytes", "tuned"),
+    ("language/gpt-code", "tuned"),
 ]
 # Those by which the default was chosen.
 CHECKED = ["default/gpt-bytes", "default/vgg-batchnorm", "default/vgg-plain"]
@@ -76,14 +78,28 @@ def is_whole(path: Path) -> bool:
     return bool(about) and not about[0].missing and set(about[0].runs) <= known
 
 
+def repeatable(text: str) -> Iterator[RunRecord]:
+    """Those of these lines that are runs of code that can be had again."""
+    for record in map(from_json, text.splitlines()):
+        if isinstance(record, RunRecord) and not record.commit.endswith("-dirty"):
+            yield record
+
+
+def published() -> list[RunRecord]:
+    """The runs in the files of results/."""
+    files = sorted((ROOT / "results").glob("*/*.jsonl"))
+    return [record for file in files for record in repeatable(file.read_text())]
+
+
 def run(names: list[str], runs: Path) -> None:
     """One study after the other; a failure of one does not end the rest."""
     store = Store(runs)
+    # Studies share runs: what another study has made is not made again.
+    known = published()
     if UNFINISHED.exists():
-        text = lzma.decompress(UNFINISHED.read_bytes()).decode()
-        for record in map(from_json, text.splitlines()):
-            assert isinstance(record, RunRecord)
-            store.restore(record, UNFINISHED.parent / "artifacts")
+        known += repeatable(lzma.decompress(UNFINISHED.read_bytes()).decode())
+    for record in known:
+        store.restore(record, UNFINISHED.parent / "artifacts")
     failed: list[str] = []
     for name, ruleset in STUDIES:
         out = file_of(name, ruleset)
@@ -98,14 +114,8 @@ def run(names: list[str], runs: Path) -> None:
 
 
 def keep(runs: Path) -> None:
-    """Write what is finished in the store and in no file of a finished study."""
-    known = {
-        record.run
-        for name, ruleset in STUDIES
-        if is_whole(file_of(name, ruleset))
-        for record in read(file_of(name, ruleset))
-        if isinstance(record, RunRecord)
-    }
+    """Write what is finished in the store and in no file of results/."""
+    known = {record.run for record in published()}
     folders = [RunFolder(p.parent) for p in sorted(runs.glob("*/run.json"))]
     left = [f for f in folders if f.has_result() and f.path.name not in known]
     records = [f.record(study=f.read().get("study", ""), scale=SCALE) for f in left]
