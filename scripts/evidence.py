@@ -86,9 +86,10 @@ def repeatable(text: str) -> Iterator[RunRecord]:
 
 
 def published() -> list[RunRecord]:
-    """The runs in the files of results/."""
-    files = sorted((ROOT / "results").glob("*/*.jsonl"))
-    return [record for file in files for record in repeatable(file.read_text())]
+    """The runs of the studies that are done."""
+    files = [file_of(*study) for study in STUDIES]
+    whole = [file.read_text() for file in files if is_whole(file)]
+    return [record for text in whole for record in repeatable(text)]
 
 
 def run(names: list[str], runs: Path) -> None:
@@ -114,7 +115,7 @@ def run(names: list[str], runs: Path) -> None:
 
 
 def keep(runs: Path) -> None:
-    """Write what is finished in the store and in no file of results/."""
+    """Write what is finished in the store and in no file of a finished study."""
     known = {record.run for record in published()}
     folders = [RunFolder(p.parent) for p in sorted(runs.glob("*/run.json"))]
     left = [f for f in folders if f.has_result() and f.path.name not in known]
