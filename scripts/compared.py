@@ -36,8 +36,6 @@ TUNED = {
         "VGG-11 with 20,000 images",
     ),
 }
-# Newer studies of the same tasks, everyone tuned alike: they take the place of others.
-TODAY = {"default/gpt-bytes": "today/gpt-bytes-small-tuned"}
 # Whom README compares with.
 PEERS = ("adamw", "adopt", "adabelief")
 
@@ -62,6 +60,14 @@ def records(name: str) -> StudyRuns:
 
 
 @cache
+def newer() -> dict[str, str]:
+    """By the study whose place it takes: a later one, everyone tuned alike."""
+    files = sorted((ROOT / "results").glob("today/*-small-tuned.jsonl"))
+    studies = [f"today/{file.stem}" for file in files]
+    return {old: name for name in studies for old in records(name).study.replaces}
+
+
+@cache
 def chosen(name: str) -> list[tuple[Arm, Comparison | None]]:
     """Each method at the settings that its search preferred, beside the default."""
     wanted = tuple(arm.settings for arm in records(f"{name}-search").methods)
@@ -74,11 +80,11 @@ def tasks() -> list[TaskResult]:
     """Every task on which someone of PEERS was compared with the default."""
     made: list[TaskResult] = []
     for name, (title, words) in SEARCHED.items():
-        if name not in TODAY:
+        if name not in newer():
             found = records(f"{name}-small")
             made.append(_task(title, words, found, chosen(name)))
-    newer = {study: SEARCHED[name] for name, study in TODAY.items()}
-    for name, (title, words) in {**newer, **TUNED}.items():
+    later = {study: SEARCHED[name] for name, study in newer().items()}
+    for name, (title, words) in {**later, **TUNED}.items():
         found = records(name)
         pairs = _beside_the_default(found, list(found.arms))
         made.append(_task(title, words, found, pairs))

@@ -20,7 +20,7 @@ from typing import Any
 
 import evidence
 import reference_tables
-from compared import DEFAULT, PEERS, ROOT, TODAY, chosen, records, tasks
+from compared import DEFAULT, PEERS, ROOT, chosen, newer, records, tasks
 
 from acprop.bench.studies import study_folder
 from acprop.metrics import metric_of
@@ -210,7 +210,7 @@ def in_short() -> str:
 def today() -> str:
     """The default beside optimizers of today, in words."""
     lines: list[str] = []
-    for name, study_name in TODAY.items():
+    for name, study_name in newer().items():
         found = records(study_name)
         line = result_line(found, compared_arms(found))
         lines.append(_item(f"On {DEFAULT[name][1]}: {line.text}"))

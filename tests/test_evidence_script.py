@@ -8,7 +8,7 @@ import pytest
 from acprop.bench.spec import RunSpec
 from acprop.bench.store import Store
 from acprop.bench.studies import study_folder
-from acprop.records import RunStatus
+from acprop.records import RunRecord, RunStatus, StudyRecord, write
 from acprop.reproduce.rulesets import ruleset_of
 
 ROOT = Path(__file__).parent.parent
@@ -45,6 +45,31 @@ def test_finished_runs_of_an_unfinished_study_go_on_elsewhere(
     here.folder(specs[0]).end(RunStatus.DONE, {"test_accuracy": 0.5})
     evidence.keep(here.root)
     monkeypatch.setattr(evidence, "STUDIES", [])
+    with pytest.raises(SystemExit, match="0"):
+        evidence.run([], there.root)
+    assert [there.finished(spec) for spec in specs] == [True, False]
+
+
+def test_a_run_that_a_finished_study_has_made_is_not_made_again(
+    evidence, tmp_path, monkeypatch
+):
+    """Unless its code was never committed: nobody could make it again."""
+    there = Store(tmp_path / "there")
+    specs = [RunSpec("vision", {}, "adam", {"lr": 1e-3}, 1, seed) for seed in (1, 2)]
+    commits = ("0123456789ab", "0123456789ab-dirty")
+    made = [
+        RunRecord(
+            spec.id, "vision/x", "adam", {}, {}, spec.seed, "small", spec.plain(),
+            RunStatus.DONE, (), {"test_accuracy": 0.5}, 1.0, commit, {}, {},
+        )
+        for spec, commit in zip(specs, commits, strict=True)
+    ]  # fmt: skip
+    about = StudyRecord(
+        "vision/x", "X", "ours", "small", "table", (), ("test_accuracy",), "",
+        tuple(spec.id for spec in specs),
+    )  # fmt: skip
+    monkeypatch.setattr(evidence, "STUDIES", [("vision/x", "paper")])
+    write(evidence.file_of("vision/x", "paper"), [about, *made])
     with pytest.raises(SystemExit, match="0"):
         evidence.run([], there.root)
     assert [there.finished(spec) for spec in specs] == [True, False]

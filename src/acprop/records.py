@@ -380,6 +380,7 @@ class StudyRecord(_Strict):
     tuning   how they were chosen; empty but for "tuned"
     contestants  the runs of each, by name, where every one is shown; empty for "paper"
     target   the value of the validation metric that counts as reached
+    replaces  studies of the same task whose place this one takes in what is counted
     """
 
     record: ClassVar[str] = "study"
@@ -397,6 +398,7 @@ class StudyRecord(_Strict):
     tuning: TuningRecord = field(default_factory=TuningRecord)
     contestants: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     target: float | None = None
+    replaces: tuple[Short, ...] = ()
     declared: tuple[Metric, ...] = ()
 
     def __post_init__(self) -> None:

@@ -19,10 +19,18 @@ BELOW = tuple(v - 0.1 + 0.001 * i for i, v in enumerate(OURS))
 ABOVE = tuple(v + 0.1 + 0.001 * i for i, v in enumerate(OURS))
 
 
-def section(theirs=BELOW, *, rival="adamw", scale="small", n=5, title="VGG-11: which"):
+def section(
+    theirs=BELOW,
+    *,
+    rival="adamw",
+    scale="small",
+    n=5,
+    title="VGG-11: which",
+    **changes,
+):
     runs = [*seeds("acprop", OURS[:n]), *seeds(rival, theirs[:n])]
     runs = [replace(one, scale=scale) for one in runs]
-    found = gather(study(runs, scale=scale, title=title), runs)
+    found = gather(study(runs, scale=scale, title=title, **changes), runs)
     return StudySection(found, compared=tuple(compared_arms(found)))
 
 
@@ -66,6 +74,17 @@ def test_of_a_study_its_first_evidence_counts_and_the_largest_effect_comes_first
         ("B", "better"),
         ("A", "worse"),
     ]
+
+
+@pytest.mark.parametrize(("scale", "counted"), [("small", {"New"}), ("smoke", {"Old"})])
+def test_a_study_counts_until_one_that_may_rank_takes_its_place(scale, counted):
+    old = section(ABOVE, title="Old", name="old")
+    new = section(title="New", name="new", scale=scale, replaces=("old",))
+    pages = {"old": [old], "new": [new]}
+    found = effects(pages)
+    assert {effect.title for effect in found} == counted
+    said = " ".join(one.text for one in findings(found, pages, [], {}))
+    assert ("AdamW (Old)" in said) == (counted == {"Old"})
 
 
 @pytest.mark.parametrize(("most", "end"), [(0.4, 1), (7.2, 10), (48, 50), (400, 100)])

@@ -88,7 +88,10 @@ class PlannedRun:
 
 
 class Study(Strict):
-    """One experiment: of the paper, or ours."""
+    """One experiment: of the paper, or ours.
+
+    replaces: older studies of the same task, which are then counted no more.
+    """
 
     name: str
     title: str
@@ -98,6 +101,7 @@ class Study(Strict):
     axes: list[str] = Field(default_factory=list)
     metrics: list[str]
     task_settings: Plain
+    replaces: list[str] = Field(default_factory=list)
     arms: list[StudyArm]
     scales: dict[str, Scale]
 
@@ -172,6 +176,7 @@ class Study(Strict):
             runs=tuple(runs),
             missing=tuple(missing),
             target=self.scale(scale).target,
+            replaces=tuple(self.replaces),
         )
 
 
@@ -195,6 +200,9 @@ class StudyFolder:
         def check(study: Study) -> None:
             with at("name"):
                 checks.one_of("name", study.name, [name])
+            with at("replaces"):
+                for other in study.replaces:
+                    checks.one_of("replaces", other, self.names())
             _check(study)
 
         return load(self.root / f"{name}.toml", Study, f"{name}.toml", check)

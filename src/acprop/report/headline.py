@@ -8,7 +8,7 @@ axis: of its error 1 - y for a share y, of y for a loss, a distance or a score. 
 better is taken from the study's own comparison, corrected with all others of it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from acprop.report.claim_groups import Owner
 from acprop.report.comparisons import FEWEST
 from acprop.report.results import ComparedArm, listed
 from acprop.report.statistics import Summary, over_seeds
-from acprop.report.study_pages import StudySection
+from acprop.report.study_pages import StudySection, replaced_by
 from acprop.report.style import display
 from acprop.report.words import difference_words
 
@@ -74,11 +74,21 @@ class Effect:
 def effects(pages: Mapping[str, Sequence[StudySection]]) -> list[Effect]:
     """One for each study in which both ran on five seeds; the largest first."""
     found: list[Effect] = []
-    for sections in pages.values():
+    for sections in _current(pages):
         made = (_effect(s, one) for s in sections if s.is_ranked for one in s.compared)
         first = next(filter(None, made), None)
         found += [first] if first else []
     return sorted(found, key=lambda effect: -effect.mean)
+
+
+def _current(
+    pages: Mapping[str, Sequence[StudySection]],
+) -> Iterator[Sequence[StudySection]]:
+    """Those of studies whose place no other one has taken."""
+    replaced = replaced_by(pages)
+    for sections in pages.values():
+        if sections[0].record.name not in replaced:
+            yield sections
 
 
 def reach(found: Sequence[Effect]) -> int:
@@ -154,7 +164,7 @@ def _beaten(pages: Mapping[str, Sequence[StudySection]]) -> list[Headline]:
     """Who is better than the default, and where."""
     where: dict[str, list[str]] = {}
     others: set[str] = set()
-    for sections in pages.values():
+    for sections in _current(pages):
         for section in [s for s in sections if s.is_ranked][:1]:
             if not any(one.arm.optimizer == OURS for one in section.compared):
                 continue

@@ -44,6 +44,7 @@ from acprop.report.study_pages import (
     PrepareStudy,
     StudySection,
     by_page,
+    replaced_by,
     searched_settings,
 )
 from acprop.report.style import OPTIMIZERS, display, for_dark, optimizer_of
@@ -125,6 +126,7 @@ def write_site(
         "results": [entry_result(e, by_name, named, claims) for e in entries()],
         "figures": shown,
         "studies": studies,
+        "replaced": replaced_by(studies),
         "sections": {one.found.key: one for one in sections},
         "n_done": sum(one.found.n_done for one in sections),
         "places": _places(),

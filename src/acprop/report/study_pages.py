@@ -136,6 +136,12 @@ class StudySection:
         return study_command(self.record)
 
 
+def replaced_by(pages: Mapping[str, Sequence[StudySection]]) -> dict[str, StudySection]:
+    """By the name of a study: the one of the same task that has taken its place."""
+    ranked = [s for sections in pages.values() for s in sections if s.is_ranked]
+    return {name: section for section in ranked for name in section.record.replaces}
+
+
 def by_page(sections: Iterable[StudySection]) -> dict[str, list[StudySection]]:
     """All that is known of each study: the evidence that weighs most comes first."""
     pages: dict[str, list[StudySection]] = {}
