@@ -1,13 +1,10 @@
-"""What the paper says of MNIST, of VGG-11's betas and of small s, measured.
+"""What the paper says of MNIST and of small s, measured.
 
-    acprop bench study vision/vgg-beta1 --scale claims --out vgg-beta1.jsonl
-    acprop bench study vision/vgg-beta2 --scale claims --out vgg-beta2.jsonl
-    python scripts/lab_training.py [vgg-beta1.jsonl vgg-beta2.jsonl]
+    python scripts/lab_training.py
 
 The laboratory has no torch and no data, so its claims on training read what stands in
 src/acprop/lab/claims/training.json. This script writes it:
 
-    vgg     the last test accuracies of the records that are given; without, as it was
     mnist   vision/mnist-mlp at scale small, 15 epochs, two seeds, by ACProp (authors)
             and by Adam. v and s are kept beside each run, from the same gradients and
             without ε: the authors' code adds ε to s at every step, which at 1e-8 would
@@ -20,7 +17,6 @@ About ten minutes on one core.
 """
 
 import json
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,7 +27,6 @@ from torch import Tensor, nn
 from acprop import files
 from acprop.bench.studies import study_folder
 from acprop.bench.tasks import prepare
-from acprop.records import RunRecord, read
 from acprop.tasks.task import Session
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -148,24 +143,12 @@ def _quantiles(values: Tensor, shares: tuple[float, ...]) -> dict[str, float]:
     return {str(q): float(ordered[int(q * (len(ordered) - 1))]) for q in shares}
 
 
-def vgg(file: Path) -> dict[str, dict[str, list[float]]]:
-    """The last test accuracies of the authors' arms, by the beta that varies."""
-    beta = file.stem.removeprefix("vgg-")
-    found: dict[str, list[float]] = {}
-    for run in read(file):
-        if isinstance(run, RunRecord) and run.settings["convention"] == "authors":
-            value = str(run.study_settings[beta])
-            found.setdefault(value, []).append(run.final["test_accuracy"])
-    return {beta: found}
-
-
 def main() -> None:
     torch.set_num_threads(1)
-    found = json.loads(RECORD.read_text("utf-8"))
-    for file in map(Path, sys.argv[1:]):
-        found["vgg"] |= vgg(file)
-    found["mnist"] = {o: [mnist(o, seed) for seed in (0, 1)] for o in MNIST}
-    found["moments"] = {name: moments(name) for name in MOMENTS}
+    found = {
+        "mnist": {o: [mnist(o, seed) for seed in (0, 1)] for o in MNIST},
+        "moments": {name: moments(name) for name in MOMENTS},
+    }
     lines = [f'"{name}": {json.dumps(part)}' for name, part in found.items()]
     files.write(RECORD, "{\n" + ",\n".join(lines) + "\n}\n")
 

@@ -5,23 +5,18 @@ training.json beside this file:
 
     mnist   optimizer → runs → epochs → {"v", "s", "train_loss"}, v and s from the same
             gradients, means over all parameters
-    vgg     "beta1" or "beta2" → its value → last test accuracy of each run
     moments "gpt" or "vgg" → how small √s is, without ε, and which share of the elements
             met a gradient many times √s_{t-1} after the first step
 """
 
 import json
-import math
 from functools import cache
 from pathlib import Path
-from statistics import mean, stdev
 from typing import Any
 
 from acprop.lab.claims.claim import Finding, claim, formula
 from acprop.lab.claims.constants import CONSTANTS
 from acprop.lab.claims.numerics import NUMERICS
-
-_VGG = "Appendix C.2, robustness to β1 and β2"
 
 BETA1 = 0.9
 NAMES = {"acprop": "ACProp (the authors' code)", "adam": "Adam"}
@@ -82,39 +77,4 @@ def noise_from_the_start() -> Finding:
         f"{_about(runs)}: s/v is {min(shares):.3f} to {max(shares):.3f} times "
         f"2·β1²/(1 + β1) = {pure:.3f} at the end of every epoch",
         {"least": min(shares), "largest": max(shares)},
-    )
-
-
-def _spread(beta: str) -> tuple[float, float]:
-    """Best less worst mean accuracy over the values, and the error of a mean.
-
-    In points of a percent.
-    """
-    cells: list[list[float]] = [
-        [100 * accuracy for accuracy in cell]
-        for cell in measured()["vgg"][beta].values()
-    ]
-    means = [mean(cell) for cell in cells]
-    noise = mean(stdev(cell) / math.sqrt(len(cell)) for cell in cells)
-    return max(means) - min(means), noise
-
-
-@claim("vgg-betas", "paper", "central", _VGG)
-def betas() -> Finding:
-    """“ACProp is robust to different values of β1, and is more sensitive to values of
-    β2”
-    """
-    # Small runs can show the difference; that they do not would not refute it.
-    spreads = {beta: _spread(beta) for beta in ("beta1", "beta2")}
-    (one, noise1), (two, noise2) = spreads.values()
-    shown = two - one > 2 * math.hypot(noise1, noise2)
-    values = {beta: ", ".join(measured()["vgg"][beta]) for beta in spreads}
-    return Finding(
-        "holds" if shown else "undecided",
-        f"VGG-11 at an eighth of its width, 4000 images, 3 epochs, 3 seeds, ε = 1e-8: "
-        f"test accuracy spreads by {one:.1f} points over β1 = {values['beta1']} and by "
-        f"{two:.1f} over β2 = {values['beta2']} (standard errors {noise1:.1f} and "
-        f"{noise2:.1f}); the studies vision/vgg-beta1 and vgg-beta2 at scale paper "
-        f"would {'confirm it' if shown else 'decide'}",
-        {beta: list(pair) for beta, pair in spreads.items()},
     )
