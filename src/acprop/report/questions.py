@@ -17,7 +17,6 @@ from acprop.report.evidence import (
 )
 from acprop.report.factorial import FactorEffect, factor_effects
 from acprop.report.statistics import Arm
-from acprop.report.style import display
 from acprop.report.words import difference_words
 
 register = Register("ours")
@@ -82,7 +81,7 @@ def adopt_leads_by_beta2(evidence: Evidence) -> Decision:
     """Adam's rule at that β2 is not worse."""
     arena, adopt = _adopt(evidence)
     adam = arena.arm("corner", **ADAM, beta2=0.9999)
-    word, words = _beside(arena, adam, adopt, "Adam's rule at β2 = 0.9999")
+    word, words = _beside(arena, adam, adopt, "Adam's rule at β2 = 0.9999", "ADOPT")
     return Decision("fails" if word == "worse" else "holds", words)
 
 
@@ -91,7 +90,8 @@ def adopt_leads_by_start(evidence: Evidence) -> Decision:
     """With bias correction instead of s_0 = g_1² it is worse."""
     arena, adopt = _adopt(evidence)
     corrected = arena.arm("corner", **ADOPT, start="corrected")
-    word, words = _beside(arena, corrected, adopt, "ADOPT with bias correction")
+    named = ("ADOPT with bias correction", "ADOPT")
+    word, words = _beside(arena, corrected, adopt, *named)
     answers: dict[str, Answer] = {"worse": "holds", "better": "fails"}
     return Decision(answers.get(word, "undecided"), words)
 
@@ -111,8 +111,8 @@ def published_lead_is_eps(evidence: Evidence) -> Decision:
     arena = evidence.study("corners/published-eps", "tuned")
     published = arena.arm(PUBLISHED, eps=1e-8)
     tiny = arena.arm(PUBLISHED, eps=1e-16)
-    eps, eps_words = _beside(arena, tiny, published, "ε = 1e-16")
-    sgd, sgd_words = _beside(arena, arena.arm("sgd"), published, "SGD")
+    eps, eps_words = _beside(arena, tiny, published, "ε = 1e-16", "ε = 1e-8")
+    sgd, sgd_words = _beside(arena, arena.arm("sgd"), published, "SGD", "ε = 1e-8")
     answer: Answer = "holds" if eps == "worse" else "undecided"
     if eps == "better" or sgd == "worse":
         answer = "fails"
@@ -132,6 +132,7 @@ def default_beta2(evidence: Evidence) -> Decision:
                 arena.arm("acprop", beta2=beta2),
                 arena.arm("acprop", beta2=0.999),
                 f"β2 = {beta2}",
+                "0.999",
             )
             for arena in arenas
         ]
@@ -142,12 +143,13 @@ def default_beta2(evidence: Evidence) -> Decision:
     return Decision(answer, ". ".join(words))
 
 
-def _beside(arena: Arena, arm: Arm, reference: Arm, name: str) -> tuple[str, str]:
+def _beside(
+    arena: Arena, arm: Arm, reference: Arm, name: str, than: str
+) -> tuple[str, str]:
     """Better, worse or neither; and in words."""
     seen = arena.comparison(arm, reference)
     gap = difference_words(seen.difference, arena.measure)
-    than = display(reference.optimizer)
-    return seen.words, f"{arena.name}: {name} {gap} from {than}: {seen.words}"
+    return seen.words, f"{arena.name}: {name} beside {than} {gap}: {seen.words}"
 
 
 QUESTIONS = tuple(register.sentences)
