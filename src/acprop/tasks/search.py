@@ -58,8 +58,8 @@ def _greedy(net: Transformer, cache: Cache) -> list[Found]:
         log_p = _log_probabilities(net, last, cache)
         last = log_p.argmax(1).masked_fill(most[rows] == time, END)
         total[rows] += log_p.gather(1, last[:, None])[:, 0]
-        for row, symbol in zip(rows, last, strict=True):
-            written[int(row)].append(int(symbol))
+        for row, symbol in zip(rows.tolist(), last.tolist(), strict=True):
+            written[row].append(symbol)
         is_open = last != END
         if not is_open.any():
             break

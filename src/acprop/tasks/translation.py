@@ -31,6 +31,8 @@ from acprop.tasks.subwords import learnt
 from acprop.tasks.task import Metrics, OptimizerFactory, random_stream, weights_of
 
 CHOICE_SEED = 2021  # of no run: every run has the same sentences
+# A step of the search costs about the same for few sentences as for many.
+EVALUATION_TOKENS = 4096
 SHOWN = 20  # translations kept to be looked at
 PARTS = {"train": "n_train", "val": "n_validation", "test": "n_test"}
 
@@ -41,7 +43,8 @@ class TranslationSettings(TransformerSizes, StepSettings):
 
     corpus: the name of a set of sentence pairs.
     n_symbols: of the vocabulary that both languages share.
-    tokens: the most symbols of a batch, padding included; of all ranks together.
+    tokens: the most symbols of a training batch, padding included; of all ranks
+        together.
     n_train, n_validation, n_test: so many pairs; None is all there are.
     beam: of the search that writes what BLEU scores.
     average: evaluate the mean of the weights at the ends of so many epochs.
@@ -83,8 +86,10 @@ class TranslationTask:
         texts = {part: _texts(self.corpus, part, settings) for part in PARTS}
         both = [sentence for pair in texts["train"] for sentence in pair]
         self.subwords = learnt(both, settings.n_symbols)
+        tokens = settings.tokens
+        most = dict.fromkeys(PARTS, max(tokens, EVALUATION_TOKENS)) | {"train": tokens}
         self.parts = {
-            part: CorpusPart(texts[part], self.subwords.encode, settings.tokens)
+            part: CorpusPart(texts[part], self.subwords.encode, most[part])
             for part in PARTS
         }
         copying = {
