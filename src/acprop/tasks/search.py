@@ -58,7 +58,10 @@ def _greedy(net: Transformer, cache: Cache) -> list[Found]:
         log_p = _log_probabilities(net, last, cache)
         last = log_p.argmax(1).masked_fill(most[rows] == time, END)
         total[rows] += log_p.gather(1, last[:, None])[:, 0]
-        for row, symbol in zip(rows.tolist(), last.tolist(), strict=True):
+        # As numbers at once: int(…) of each would be a call to torch.
+        places: list[int] = rows.tolist()  # pyright: ignore
+        symbols: list[int] = last.tolist()  # pyright: ignore
+        for row, symbol in zip(places, symbols, strict=True):
             written[row].append(symbol)
         is_open = last != END
         if not is_open.any():
