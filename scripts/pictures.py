@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 
 import browser
+import effects_picture
 import interval_picture
 
 from acprop.records import RunRecord, StudyRecord, read
@@ -79,6 +80,7 @@ def main() -> None:
         site = build_page([RESULTS], Path(folder)).page.parent
         if not given.all:
             interval_picture.draw(given.to / "compared.png")
+            effects_picture.draw(given.to / "effects.png")
             draw_studies(given.to)
             for name, (page, *how) in SHOWN.items():
                 take(driver, f"{site.as_uri()}/{page}", given.to / f"{name}.png", *how)

@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
+import effects_picture
 import evidence
 import reference_tables
 from compared import DEFAULT, PEERS, ROOT, chosen, newer, records, tasks
@@ -485,6 +486,18 @@ def _ratios(entry: dict[str, Any]) -> str:
     return " / ".join(f"{r['median']:.2f}" for r in entry["ratios"].values()) + " ×"
 
 
+def factors() -> str:
+    """The effect of each factor of the factorial, bold where it is shown."""
+    found = effects_picture.studies()
+    columns = [effects_picture.main_effects(study) for study in found.values()]
+    rows = [
+        [row[0].name, *(f"**{e.words}**" if e.is_shown else e.words for e in row)]
+        for row in zip(*columns, strict=True)
+    ]
+    head = [f"{t}: {metric_of(s.metric).label}" for t, s in found.items()]
+    return table(["factor", *head], rows)
+
+
 def repeated() -> str:
     """How each part of docs/evidence.md is run again, and how long that takes."""
     rows: list[list[str]] = []
@@ -537,6 +550,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "claims": claims,
     "sentences": partial(sentences, SENTENCES),
     "questions": partial(sentences, QUESTIONS),
+    "factors": factors,
     "repeated": repeated,
     "hazards": hazards,
     "codes": codes,

@@ -105,10 +105,14 @@ def test_the_notebook_is_the_page(script):
     assert ["".join(cell["source"]) for cell in code] == blocks
 
 
-def test_the_picture_of_the_readme_shows_todays_records(script):
-    """If not: python scripts/interval_picture.py."""
-    with Image.open(ROOT / "docs/figures/compared.png") as picture:
-        assert picture.text["values"] == script("interval_picture").digest()
+@pytest.mark.parametrize(
+    ("name", "by"),
+    [("compared", "interval_picture"), ("effects", "effects_picture")],
+)
+def test_a_picture_shows_todays_records(script, name, by):
+    """If not: python scripts/interval_picture.py, or effects_picture.py."""
+    with Image.open(ROOT / "docs" / "figures" / f"{name}.png") as picture:
+        assert picture.text["values"] == script(by).digest()
 
 
 def test_every_page_is_in_the_contents_once():
