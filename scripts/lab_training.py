@@ -9,7 +9,7 @@ src/acprop/lab/claims/training.json. This script writes it:
             and by Adam. v and s are kept beside each run, from the same gradients and
             without ε: the authors' code adds ε to s at every step, which at 1e-8 would
             be more than s itself
-    moments language/gpt-bytes at scale small, 300 steps, and vision/cifar10-vgg11 at
+    moments today/gpt-bytes at scale small, 300 steps, and vision/cifar10-vgg11 at
             scale smoke, each by the authors' convention. How small s is, and how long
             the longest |g_t|/√s_{t-1} of each element is after the first step
 
@@ -37,7 +37,7 @@ AUTHORS = {"lr": 1e-3, "convention": "authors"}
 MNIST = {"acprop": {**AUTHORS, "eps": 1e-8}, "adam": {"lr": 1e-3, "eps": 1e-8}}
 MOMENTS: dict[str, tuple[str, str, int, dict[str, Any]]] = {
     "gpt": (
-        "language/gpt-bytes",
+        "today/gpt-bytes",
         "small",
         300,
         {**AUTHORS, "eps": 1e-16, "weight_decay": 0.1},

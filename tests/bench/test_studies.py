@@ -153,7 +153,7 @@ GPT_BYTES = SHELF.study("language/gpt-bytes")
 
 
 def test_every_run_of_the_gpt_can_be_built_at_the_size_its_note_says():
-    sizes = {"smoke": (2, 64), "small": (3, 96), "paper": (6, 384)}
+    sizes = {"smoke": (2, 64), "small": (2, 64), "paper": (6, 384)}
     assert list(GPT_BYTES.scales) == list(sizes)
     for scale, (layers, width) in sizes.items():
         for planned in GPT_BYTES.planned(scale):
