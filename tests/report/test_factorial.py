@@ -110,7 +110,19 @@ def test_the_page_leads_with_the_factors_that_matter():
 
 def test_a_corner_is_called_by_the_method_that_it_is():
     """Of 32 corners none has the name of another."""
-    names = [corner_words(plan.spec.settings) for plan in PLANNED]
-    assert names[0] == "corner: Adam"
-    assert len(set(names)) == 16  # each at two values of β2 or starts
-    assert "corner: ACProp, average after, look-ahead" in names
+
+    def name(settings):
+        apart = {"beta2": str(settings["beta2"]), "start": settings["start"]}
+        return corner_words(settings, apart)
+
+    names = [name(plan.spec.settings) for plan in PLANNED]
+    assert names[0] == "Adam, start = first"
+    assert len(set(names)) == 32
+    adopt = {"centered": False, "delay": 1, "average": "after", "nesterov": False}
+    assert name(adopt | {"beta2": 0.9999, "start": "first"}) == "ADOPT"
+    assert (
+        name(adopt | {"beta2": 0.999, "start": "corrected"})
+        == "ADOPT, beta2 = 0.999, start = corrected"
+    )
+    ours = {"centered": True, "nesterov": True, "beta2": 0.999, "start": "corrected"}
+    assert name(adopt | ours) == "ACProp with an average, look-ahead"

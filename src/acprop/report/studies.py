@@ -147,9 +147,10 @@ class StudyRuns:
             optimizer, *words = name.split(" ")
             settings = dict(word.split("=", 1) for word in words if "=" in word)
             first = next((known[run] for run in some if run in known), None)
-            given = first.settings if first else settings
-            is_corner = optimizer == "corner" and first is not None
-            which = corner_words(given) if is_corner else variant(optimizer, given)
+            if optimizer == "corner" and first is not None:
+                labels[name] = corner_words(first.settings, settings)
+                continue
+            which = variant(optimizer, first.settings if first else settings)
             rest = without_rule(optimizer, settings).items()
             labels[name] = ", ".join([display(which), *(f"{k} = {v}" for k, v in rest)])
         return labels

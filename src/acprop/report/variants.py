@@ -25,11 +25,14 @@ _CORNERS = {
     (False, 0, "after"): "LaProp",
     (True, 0, "before"): "AdaBelief",
     (True, 0, "after"): "MVN-Grad",
-    (False, 1, "before"): "AdaShift, average before",
+    (False, 1, "before"): "AdaShift with an average",
     (False, 1, "after"): "ADOPT",
     (True, 1, "before"): "ACProp, average before",
-    (True, 1, "after"): "ACProp, average after",
+    (True, 1, "after"): "ACProp with an average",
 }
+# What a corner has unless its words say otherwise; ADOPT has its own.
+_USUAL = {"beta2": "0.999", "start": "corrected"}
+_ADOPTS = {"beta2": "0.9999", "start": "first"}
 _CORNER = ("centered", "delay", "average", "nesterov")
 # Who is compared with: the default where it is, else what was the default before, …
 DEFAULT_FIRST = (
@@ -78,11 +81,17 @@ def variant(optimizer: str, settings: Mapping[str, Any]) -> str:
     return _NAMED.get(rule) or _words(rule)
 
 
-def corner_words(settings: Mapping[str, Any]) -> str:
-    """Which method a corner of the factorial is."""
+def corner_words(settings: Mapping[str, Any], apart: Mapping[str, str]) -> str:
+    """Which method a corner of the factorial is: ADOPT, or ADOPT, start = corrected.
+
+    apart: what tells it from other corners, as the name of a contestant has it.
+    """
     centered, delay, average, nesterov = (settings[name] for name in _CORNER)
-    ahead = ", look-ahead" * nesterov
-    return f"corner: {_CORNERS[centered, delay, average]}{ahead}"
+    method = _CORNERS[centered, delay, average]
+    usual = _ADOPTS if method == "ADOPT" else _USUAL
+    ahead = ["look-ahead"] * nesterov
+    rest = {k: v for k, v in apart.items() if k not in _CORNER and usual.get(k) != v}
+    return ", ".join([method, *ahead, *(f"{k} = {v}" for k, v in rest.items())])
 
 
 def is_acprop(name: str) -> bool:
