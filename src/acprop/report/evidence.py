@@ -15,7 +15,7 @@ from acprop.metrics import metric_of
 from acprop.plain import Plain
 from acprop.records import Verdict
 from acprop.report.comparisons import Comparison, compare_all
-from acprop.report.statistics import Arm
+from acprop.report.statistics import Arm, describe
 from acprop.report.studies import StudyRuns
 from acprop.report.style import display
 from acprop.report.words import difference_words, study_command
@@ -115,9 +115,11 @@ class Arena:
         return self.versus(reference)[place]
 
     def words(self, arm: Arm, reference: Arm) -> str:
-        """Adam +0.3 [−0.1, +0.7]."""
+        """Adam +0.3 [−0.1, +0.7]; of one with several arms, also which."""
         seen = self.comparison(arm, reference).difference
-        return f"{display(arm.optimizer)} {difference_words(seen, self.measure)}"
+        is_one = len(self.arms(arm.optimizer)) == 1
+        name = describe(arm, () if is_one else self.found.study.axes)
+        return f"{name} {difference_words(seen, self.measure)}"
 
 
 def outperforms(arena: Arena, winner: Arm, others: Sequence[Arm]) -> Decision:
