@@ -13,7 +13,7 @@ from compared import ROOT, records
 from interval_picture import VALUES
 
 from acprop.metrics import metric_of
-from acprop.report.factorial import FactorEffect, factor_effects
+from acprop.report.factorial import main_effects
 from acprop.report.studies import StudyRuns
 from acprop.report.style import DPI, INK, OPTIMIZERS, draw_grid, style
 
@@ -30,18 +30,8 @@ CAPTION = (
 
 
 def studies() -> dict[str, StudyRuns]:
-    """By how a panel is called; those that were run."""
-    names = {
-        name: title
-        for name, title in STUDIES.items()
-        if (ROOT / "results" / f"{name}.jsonl").exists()
-    }
-    return {title: records(name) for name, title in names.items()}
-
-
-def main_effects(found: StudyRuns) -> list[FactorEffect]:
-    """Those of the factors themselves."""
-    return [effect for effect in factor_effects(found) if not effect.is_pair]
+    """By how a panel is called."""
+    return {title: records(name) for name, title in STUDIES.items()}
 
 
 def digest() -> str:

@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[1]
 UNFINISHED = ROOT / "results" / "unfinished.jsonl.xz"
 SCALE = "small"
 THREE = ("gpt-bytes", "vgg-batchnorm", "vgg-plain")
-# In the order in which they answer most.
+# In the order in which they are run.
 STUDIES = [
     ("vision/cifar10-vgg11", "paper"),
     ("vision/cifar10-vgg11", "tuned"),

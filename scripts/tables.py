@@ -29,6 +29,7 @@ from acprop.records import APART, KINDS, Curves, RunRecord, Verdict, read
 from acprop.report.collect import collect
 from acprop.report.comparisons import Comparison, compare_pairs
 from acprop.report.evidence import Sentence, evidence_of
+from acprop.report.factorial import main_effects
 from acprop.report.questions import QUESTIONS
 from acprop.report.results import compared_arms, listed, result_line
 from acprop.report.sentences import SENTENCES
@@ -489,7 +490,7 @@ def _ratios(entry: dict[str, Any]) -> str:
 def factors() -> str:
     """The effect of each factor of the factorial, bold where it is shown."""
     found = effects_picture.studies()
-    columns = [effects_picture.main_effects(study) for study in found.values()]
+    columns = [main_effects(study) for study in found.values()]
     rows = [
         [row[0].name, *(f"**{e.words}**" if e.is_shown else e.words for e in row)]
         for row in zip(*columns, strict=True)

@@ -114,6 +114,11 @@ def factor_effects(found: StudyRuns) -> list[FactorEffect]:
     return [*(e for e in made if not e.is_pair), *pairs]
 
 
+def main_effects(found: StudyRuns) -> list[FactorEffect]:
+    """Those of the factors themselves."""
+    return [effect for effect in factor_effects(found) if not effect.is_pair]
+
+
 def _values(found: StudyRuns) -> list[float]:
     """The mean over seeds of each corner; of one that failed, the worst of all."""
     metric = metric_of(found.metric)
@@ -132,7 +137,7 @@ def _contrast(factor: Factor, settings: Mapping[str, Any]) -> float:
 
 def effect_bars(found: StudyRuns) -> list[Bars]:
     """The factors' effects, with their intervals."""
-    made = [effect for effect in factor_effects(found) if not effect.is_pair]
+    made = main_effects(found)
     metric = metric_of(found.metric)
     bars = tuple(ArmBar(e.name, e.mean, e.low, e.high, ()) for e in made)
     title = f"{found.study.title}: effect of each factor"
@@ -144,7 +149,7 @@ def effect_bars(found: StudyRuns) -> list[Bars]:
 
 def effect_line(found: StudyRuns) -> ResultLine:
     """Which factors matter, and which were not shown to."""
-    made = [effect for effect in factor_effects(found) if not effect.is_pair]
+    made = main_effects(found)
     if not made:
         return ResultLine("no result", "none", "Not all corners have a result.")
     shown = [f"{e.name} {e.words}" for e in made if e.is_shown]

@@ -15,7 +15,7 @@ from acprop.report.evidence import (
     outperforms,
     together,
 )
-from acprop.report.factorial import FactorEffect, factor_effects
+from acprop.report.factorial import FactorEffect, main_effects
 from acprop.report.statistics import Arm
 from acprop.report.words import difference_words
 
@@ -61,7 +61,7 @@ def _matters(evidence: Evidence, factor: str) -> Decision:
 
 def _shown(evidence: Evidence, task: str, factor: str) -> Decision:
     found = evidence.study(f"factorial/{task}", "tuned").found
-    effects = [effect for effect in factor_effects(found) if not effect.is_pair]
+    effects = main_effects(found)
     (own,) = [effect for effect in effects if effect.name == factor]
     largest = max(effects, key=_clarity)
     words = (
