@@ -6,6 +6,7 @@ import re
 import pytest
 import torch
 from PIL import Image
+from torch import nn
 
 from acprop import ranks
 from acprop.bench.optimizers import build
@@ -136,10 +137,12 @@ def test_real_images_are_those_of_training_some_mirrored(task):
 
 
 @pytest.mark.parametrize("kind", LOSSES)
-@pytest.mark.parametrize("average", [None, 0.9])
-def test_a_session_resumed_at_any_step_has_the_same_bits(task, kind, average):
+@pytest.mark.parametrize(
+    "option", [{}, {"average": 0.9}, {"average": 0.9, "channels_last": True}]
+)
+def test_a_session_resumed_at_any_step_has_the_same_bits(task, kind, option):
     """Both networks and optimizers, spectral vectors, the average; through a file."""
-    made = task(kind, average=average)
+    made = task(kind, **option)
     whole = begin(made)
     files = []
     for _ in range(3):
@@ -156,6 +159,19 @@ def test_a_session_resumed_at_any_step_has_the_same_bits(task, kind, average):
         assert resumed.evaluate() == seen
         assert resumed.artifacts() == pictures
         assert state(resumed) == state(whole)
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_channels_last_is_a_layout_and_not_another_game(task, kind):
+    """Nearly the same losses; only what the networks pass on lies otherwise."""
+    plain, other = (begin(task(kind, channels_last=last)) for last in (False, True))
+    layouts = []
+    first = next(m for m in other.discriminator.net.modules() if type(m) is nn.Conv2d)
+    first.register_forward_hook(lambda *seen: layouts.append(seen[2]))
+    for one, two in zip(steps(plain, 2), steps(other, 2), strict=True):
+        assert one == pytest.approx(two, rel=1e-3)
+    assert all(out.is_contiguous(memory_format=torch.channels_last) for out in layouts)
+    assert not any(out.is_contiguous() for out in layouts)
 
 
 def test_evaluating_changes_nothing(task):

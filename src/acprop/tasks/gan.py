@@ -45,6 +45,8 @@ class GanSettings:
         is evaluated; None takes the weights themselves.
     n_evaluations: a distance is the mean of so many, the last ones; one alone may be
         twice the next.
+    channels_last: the layout of images and kernels; last bits differ, and on a CPU
+        residual networks take a quarter less time.
     """
 
     kind: Kind
@@ -62,6 +64,7 @@ class GanSettings:
     average: float | None = None
     features: FeatureName = "lite0"
     n_evaluations: int = 1
+    channels_last: bool = False
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -133,8 +136,10 @@ class GanSession:
             widths=(s.width, s.discriminator_width or s.width),
             seed=seed,
         )
+        layout = torch.channels_last if s.channels_last else torch.preserve_format
         self.generator, self.discriminator = (
-            Trained(net.to(self.device).train(), optimizer) for net in made
+            Trained(net.to(self.device, memory_format=layout).train(), optimizer)  # pyright: ignore
+            for net in made
         )
         self.average = None
         if s.average is not None:  # weights trail behind; other numbers do not
@@ -193,6 +198,8 @@ class GanSession:
         wanted = torch.randint(self.images.n_classes, (s.batch,), generator=draw)
         x = train_x[rows]
         x = torch.where(mirrored[:, None, None, None], x.flip(3), x).float()
+        if s.channels_last:
+            x = x.contiguous(memory_format=torch.channels_last)
         found = (x / 127.5 - 1, self.images.train_y[rows], z, wanted)
         real, labels, z, wanted = (t.to(self.device) for t in found)
         return real, labels, z, wanted

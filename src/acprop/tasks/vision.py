@@ -158,8 +158,5 @@ def _network(settings: VisionSettings, images: Images, seed: int) -> nn.Module:
             depth=settings.depth,
         )
     if settings.channels_last:
-        for module in net.modules():
-            if isinstance(module, nn.Conv2d):
-                data = module.weight.data
-                module.weight.data = data.contiguous(memory_format=torch.channels_last)
+        net.to(memory_format=torch.channels_last)  # pyright: ignore
     return net
