@@ -166,7 +166,9 @@ def test_channels_last_is_a_layout_and_not_another_game(task, kind):
     """Nearly the same losses; only what the networks pass on lies otherwise."""
     plain, other = (begin(task(kind, channels_last=last)) for last in (False, True))
     layouts = []
-    first = next(m for m in other.discriminator.net.modules() if type(m) is nn.Conv2d)
+    first = next(
+        m for m in other.discriminator.net.modules() if isinstance(m, nn.Conv2d)
+    )
     first.register_forward_hook(lambda *seen: layouts.append(seen[2]))
     for one, two in zip(steps(plain, 2), steps(other, 2), strict=True):
         assert one == pytest.approx(two, rel=1e-3)
