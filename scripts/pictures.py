@@ -22,14 +22,18 @@ from acprop.report.study_figures import study_figures
 from acprop.reproduce.pages import build_page
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
-# A page, from which part of it on, how wide and how high; and a study's figure.
+# A page, from which part of it on, how wide and how high; and a study's
+# figure, by its kind.
 SHOWN = {
     "site-start": ("index.html", "against", 1080, 790),
     "site-paper": ("paper-fig-9.html", "", 1080, 1180),
     "site-claims": ("claims.html", "claim-theorem-4.1-as-printed", 1080, 560),
     "explorer": ("explorer.html", "", 1280, 1010),
 }
-DRAWN = {"dqn-four-rooms": "rl/dqn-four-rooms-small.jsonl"}
+DRAWN = {
+    "dqn-four-rooms": ("rl/dqn-four-rooms-small.jsonl", "curves"),
+    "dial": ("corners/dial-small-tuned.jsonl", "sensitivity"),
+}
 VIEWS = {
     "explorer-sparse": "explorer.html#problem=sparse&P=12&beta2=0.6&focus=adashift"
     "&show=acprop,acprop-paper,adashift,adam",
@@ -62,12 +66,12 @@ def take(driver, address, path, part="", width=1280, height=None, *, dark=False)
 
 
 def draw_studies(to: Path) -> None:
-    for name, file in DRAWN.items():
+    for name, (file, kind) in DRAWN.items():
         study, *runs = read(RESULTS / file)
         assert isinstance(study, StudyRecord)
         found = gather(study, [run for run in runs if isinstance(run, RunRecord)])
         title = f"{study.title} ({study.scale} scale)"
-        draw(study_figures(found)["curves"], to / f"{name}.png", title=title)
+        draw(study_figures(found)[kind], to / f"{name}.png", title=title)
 
 
 def main() -> None:
