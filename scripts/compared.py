@@ -22,7 +22,10 @@ DEFAULT = {
         "CIFAR-10, VGG-11 with BatchNorm",
         "VGG-11 with BatchNorm",
     ),
-    "default/vgg-plain": ("CIFAR-10, VGG-11 without", "VGG-11 without BatchNorm"),
+    "default/vgg-plain": (
+        "CIFAR-10, VGG-11 without BatchNorm",
+        "VGG-11 without BatchNorm",
+    ),
     "default/gpt-bytes": ("Moby-Dick, GPT", "the GPT"),
     "default/ro-en": ("Romanian to English", "the translation"),
     "default/dcgan": ("CIFAR-10, DCGAN", "the GAN"),
@@ -35,6 +38,24 @@ TUNED = {
         "CIFAR-10, VGG-11, 20,000 images",
         "VGG-11 with 20,000 images",
     ),
+    "language/gpt-bytes-small-tuned": ("Moby-Dick, 3000 steps", "the longer GPT"),
+    "language/gpt-code-small-tuned": ("Code, 3000 steps", "the longer GPT for code"),
+    **{
+        f"nmt/{pair}-small-tuned": (pair.upper(), pair.upper())
+        for pair in ("de-en", "en-vi", "ja-en", "ro-en")
+    },
+    **{
+        f"gan/{kind}-small-tuned": (kind.upper(), kind.upper())
+        for kind in ("dcgan", "rlgan", "sngan", "sagan")
+    },
+}
+# Studies at the settings that the paper prints for each.
+PRINTED = {
+    f"vision/cifar10-{net.lower()}-small": (
+        f"CIFAR-10, {net}, paper's settings",
+        f"{net} at the paper's settings",
+    )
+    for net in ("ResNet34", "DenseNet121")
 }
 # Whom README compares with.
 PEERS = ("adamw", "adopt", "adabelief")
@@ -51,10 +72,14 @@ class TaskResult:
     compared: dict[str, Comparison]
 
 
+def _file(name: str) -> Path:
+    return ROOT / "results" / f"{name}.jsonl"
+
+
 @cache
 def records(name: str) -> StudyRuns:
     """A study and its runs, of results/NAME.jsonl."""
-    found = list(read(ROOT / "results" / f"{name}.jsonl"))
+    found = list(read(_file(name)))
     (about,) = [record for record in found if isinstance(record, StudyRecord)]
     return gather(about, [run for run in found if isinstance(run, RunRecord)])
 
@@ -84,11 +109,18 @@ def tasks() -> list[TaskResult]:
             found = records(f"{name}-small")
             made.append(_task(title, words, found, chosen(name)))
     later = {study: SEARCHED[name] for name, study in newer().items()}
-    for name, (title, words) in {**later, **TUNED}.items():
+    for name, (title, words) in {**later, **TUNED, **PRINTED}.items():
+        if not _file(name).exists():
+            continue  # not run yet
         found = records(name)
         pairs = _beside_the_default(found, list(found.arms))
         made.append(_task(title, words, found, pairs))
     return made
+
+
+def against_adamw() -> list[TaskResult]:
+    """Those on which AdamW was run too."""
+    return [task for task in tasks() if "adamw" in task.compared]
 
 
 def _beside_the_default(

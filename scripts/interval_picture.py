@@ -9,7 +9,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from compared import PEERS, ROOT, TaskResult, tasks
+from compared import PEERS, ROOT, TaskResult, against_adamw
 
 from acprop.metrics import metric_of
 from acprop.report.statistics import over_seeds, value_of
@@ -29,7 +29,7 @@ def shown_values() -> list[list[object]]:
     """Task, optimizer, verdict and the value of each seed."""
     return [
         [task.title, name, _verdict(task, name), _values(task, name)]
-        for task in tasks()
+        for task in against_adamw()
         for name in SHOWN
         if name in task.arms
     ]
@@ -46,11 +46,11 @@ def draw(path: Path) -> None:
     from matplotlib.figure import Figure
 
     with style():
-        n_rows = -(-len(tasks()) // COLUMNS)
+        n_rows = -(-len(against_adamw()) // COLUMNS)
         size = (8.8, 1.75 * n_rows + 0.3)
         figure = Figure(figsize=size, dpi=1.2 * DPI, layout="constrained")
         FigureCanvasAgg(figure)
-        for i, task in enumerate(tasks()):
+        for i, task in enumerate(against_adamw()):
             _draw_task(figure.add_subplot(n_rows, COLUMNS, i + 1), task)
         figure.supxlabel(CAPTION, fontsize=9)
         figure.savefig(path, metadata={VALUES: digest()})

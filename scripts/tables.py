@@ -21,7 +21,16 @@ from typing import Any
 import effects_picture
 import evidence
 import reference_tables
-from compared import DEFAULT, PEERS, ROOT, chosen, newer, records, tasks
+from compared import (
+    DEFAULT,
+    PEERS,
+    ROOT,
+    against_adamw,
+    chosen,
+    newer,
+    records,
+    tasks,
+)
 
 from acprop.bench.studies import study_folder
 from acprop.metrics import metric_of
@@ -229,7 +238,9 @@ def choose() -> str:
     }
     lines: list[str] = []
     for word, words in advice.items():
-        found = [t.words for t in tasks() if _verdict(t.compared["adamw"]) == word]
+        found = [
+            t.words for t in against_adamw() if _verdict(t.compared["adamw"]) == word
+        ]
         lines.append(_item(f"{words}: {listed(found) if found else 'none so far'}."))
     return "".join(lines)
 
@@ -530,6 +541,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "short": in_short,
     "today": today,
     "today_gpt": partial(study, "today/gpt-bytes-small-tuned"),
+    "today_vgg": partial(study, "today/vgg-batchnorm-small-tuned"),
     "recipes": recipes,
     "comparison": comparison,
     "cli": reference_tables.cli,
