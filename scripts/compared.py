@@ -51,11 +51,11 @@ TUNED = {
 }
 # Studies at the settings that the paper prints for each.
 PRINTED = {
-    f"vision/cifar10-{net.lower()}-small": (
-        f"CIFAR-10, {net}, paper's settings",
+    f"vision/cifar10-{net.lower().replace('-', '')}-small": (
+        f"{net}, paper's settings",
         f"{net} at the paper's settings",
     )
-    for net in ("ResNet34", "DenseNet121")
+    for net in ("ResNet-34", "DenseNet-121")
 }
 # Whom README compares with.
 PEERS = ("adamw", "adopt", "adabelief")
