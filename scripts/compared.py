@@ -48,6 +48,10 @@ TUNED = {
         f"gan/{kind}-small-tuned": (kind.upper(), kind.upper())
         for kind in ("dcgan", "rlgan", "sngan", "sagan")
     },
+    **{
+        f"second-look/{net.lower().replace('-', '')}-small-tuned": (net, net)
+        for net in ("ResNet-34", "DenseNet-121")
+    },
 }
 # Studies at the settings that the paper prints for each.
 PRINTED = {
@@ -109,9 +113,15 @@ def tasks() -> list[TaskResult]:
             found = records(f"{name}-small")
             made.append(_task(title, words, found, chosen(name)))
     later = {study: SEARCHED[name] for name, study in newer().items()}
-    for name, (title, words) in {**later, **TUNED, **PRINTED}.items():
-        if not _file(name).exists():
-            continue  # not run yet
+    run = {
+        name: words
+        for name, words in {**later, **TUNED, **PRINTED}.items()
+        if _file(name).exists()
+    }
+    replaced = {f"{old}-small" for name in run for old in records(name).study.replaces}
+    for name, (title, words) in run.items():
+        if name in replaced:
+            continue
         found = records(name)
         pairs = _beside_the_default(found, list(found.arms))
         made.append(_task(title, words, found, pairs))

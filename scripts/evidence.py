@@ -59,6 +59,10 @@ STUDIES = [
     ("vision/cifar10-densenet121", "paper"),
     ("language/gpt-bytes", "tuned"),
     ("language/gpt-code", "tuned"),
+    ("second-look/de-en", "tuned"),
+    ("second-look/mnist-eps", "paper"),
+    ("second-look/resnet34", "tuned"),
+    ("second-look/densenet121", "tuned"),
 ]
 # Those by which the default was chosen.
 CHECKED = ["default/gpt-bytes", "default/vgg-batchnorm", "default/vgg-plain"]

@@ -12,7 +12,7 @@ BY_NAME = {question.name: question for question in QUESTIONS}
 NOISE = 0.002
 
 
-def evidence(names, shift, metric="test_accuracy", level=0.5):
+def evidence(names, shift, metric="test_accuracy", level=0.5, ruleset="tuned"):
     """Studies whose runs differ by chance and by `shift(settings)`, in accuracy."""
 
     def made(name):
@@ -22,7 +22,7 @@ def evidence(names, shift, metric="test_accuracy", level=0.5):
             settings = {"optimizer": spec.optimizer, **spec.settings}
             return {metric: level + shift(name, settings) + NOISE * rng.normal()}
 
-        return study_as_run(name, "tuned", metric, entry)
+        return study_as_run(name, ruleset, metric, entry)
 
     return evidence_of(made(name) for name in names)
 
@@ -128,6 +128,50 @@ def test_the_default_must_lead_on_both_texts(gain, expected):
 
     texts = ["language/gpt-bytes", "language/gpt-code"]
     assert answer("default-on-longer-runs", texts, shift, **LOSS) == expected
+
+
+def is_published(settings):
+    return settings.get("convention") == "authors" and settings["optimizer"] == "acprop"
+
+
+@pytest.mark.parametrize(
+    ("question", "studies"),
+    [
+        ("translation-again", ["second-look/de-en"]),
+        ("images-again", ["second-look/resnet34", "second-look/densenet121"]),
+    ],
+)
+@pytest.mark.parametrize(
+    ("gain", "expected"), [(0.1, "holds"), (0.0, "undecided"), (-0.1, "fails")]
+)
+def test_the_published_one_must_lead_where_it_is_looked_at_again(
+    question, studies, gain, expected
+):
+    def shift(_, settings):
+        return gain * is_published(settings)
+
+    assert answer(question, studies, shift) == expected
+
+
+@pytest.mark.parametrize(
+    ("gains", "expected"),
+    [
+        ((-0.1, 0.1, 0.0), "holds"),
+        ((0.0, -0.1, -0.1), "undecided"),
+        ((-0.1, -0.1, -0.1), "fails"),
+    ],
+)
+def test_one_eps_of_three_is_enough_to_be_faster(gains, expected):
+    by_eps = dict(zip((1e-12, 1e-10, 1e-8), gains, strict=True))
+
+    def shift(_, settings):
+        return -by_eps[settings["eps"]] if is_published(settings) else 0.0
+
+    found = answer(
+        "centered-faster-again", ["second-look/mnist-eps"], shift,
+        metric="train_loss", ruleset="paper",
+    )  # fmt: skip
+    assert found == expected
 
 
 @pytest.mark.parametrize("name", BY_NAME)

@@ -17,7 +17,6 @@ from acprop.records import Verdict
 from acprop.report.comparisons import Comparison, compare_all
 from acprop.report.statistics import Arm, describe
 from acprop.report.studies import StudyRuns
-from acprop.report.style import display
 from acprop.report.words import difference_words, study_command
 
 SCALE = "small"
@@ -115,11 +114,14 @@ class Arena:
         return self.versus(reference)[place]
 
     def words(self, arm: Arm, reference: Arm) -> str:
-        """Adam +0.3 [−0.1, +0.7]; of one with several arms, also which."""
+        """Adam +0.3 [−0.1, +0.7]."""
         seen = self.comparison(arm, reference).difference
+        return f"{self.named(arm)} {difference_words(seen, self.measure)}"
+
+    def named(self, arm: Arm) -> str:
+        """The method; of one with several arms, also which."""
         is_one = len(self.arms(arm.optimizer)) == 1
-        name = describe(arm, () if is_one else self.found.study.axes)
-        return f"{name} {difference_words(seen, self.measure)}"
+        return describe(arm, () if is_one else self.found.study.axes)
 
 
 def outperforms(arena: Arena, winner: Arm, others: Sequence[Arm]) -> Decision:
@@ -131,7 +133,7 @@ def outperforms(arena: Arena, winner: Arm, others: Sequence[Arm]) -> Decision:
         for o, c in zip(others, seen, strict=True)
     )
     label = metric_of(arena.measure).label
-    than = display(winner.optimizer)
+    than = arena.named(winner)
     return Decision(
         combined(answers), f"{arena.name}, {label}, difference to {than}: {words}"
     )

@@ -323,15 +323,19 @@ def s_below_v(evidence: Evidence) -> Decision:
     "the centered-type (ACProp, AdaBelief) converges faster",
 )
 def centered_faster(evidence: Evidence) -> Decision:
-    """By the training loss after epoch 5."""
-    found = evidence.study("vision/mnist-mlp").found
+    early = after_five_epochs(evidence.study("vision/mnist-mlp"))
+    others = [early.arm(name) for name in RAW]
+    return together(outperforms(early, early.arm(name), others) for name in CENTERED)
+
+
+def after_five_epochs(arena: Arena) -> Arena:
+    """Who is ahead early: the training loss after epoch 5."""
+    found = arena.found
     fifth = [
         replace(run, history=run.history[:5], final=run.history[4])
         for run in found.runs
     ]
-    early = Arena(gather(found.study, fifth), "train_loss")
-    others = [early.arm(name) for name in RAW]
-    return together(outperforms(early, early.arm(name), others) for name in CENTERED)
+    return Arena(gather(found.study, fifth), "train_loss")
 
 
 @register("late-alike", "Section 4", "For epochs > 10, … min s_t ≈ min v_t")
