@@ -190,8 +190,11 @@ def _verdict(comparison: Comparison) -> str:
     return TURNED.get(comparison.words, WORDS[-1])
 
 
-def ahead() -> str:
-    """The default beside each of README's peers, in words."""
+def ahead(*, short: bool) -> str:
+    """The default beside each of README's peers, in words.
+
+    short: tasks on which no difference is shown are counted, not named.
+    """
     lines: list[str] = []
     for name in PEERS:
         found: dict[str, list[str]] = {}
@@ -199,6 +202,9 @@ def ahead() -> str:
             if name in task.compared:
                 word = _verdict(task.compared[name])
                 found.setdefault(word, []).append(f"on {task.words}")
+        level = found.get(WORDS[-1], [])
+        if short and level:
+            found[WORDS[-1]] = [f"on {len(level)} task{'s' if level[1:] else ''}"]
         parts = [f"{word} {listed(found[word])}" for word in WORDS if word in found]
         if parts:
             lines.append(_item(f"Beside **{display(name)}**: {'; '.join(parts)}."))
@@ -535,7 +541,8 @@ def repeated() -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     "default": across,
     "verdicts": verdicts,
-    "ahead": ahead,
+    "ahead": partial(ahead, short=False),
+    "ahead_counted": partial(ahead, short=True),
     "best": best_settings,
     "choose": choose,
     "short": in_short,

@@ -9,6 +9,7 @@ import pytest
 
 from acprop.report.evidence import Evidence, evidence_of
 from acprop.report.sentences import SENTENCES
+from acprop.report.studies import gather
 from acprop.report.variants import variant
 
 from .made_studies import ROOT, study_as_run
@@ -37,7 +38,9 @@ def made(name, ruleset, ahead):
         ours = variant(spec.optimizer, spec.settings) == "acprop-authors"
         ours |= (name, spec.optimizer) == ("vision/mnist-mlp", "adabelief")
         value = level + noise * (sign * ahead * ours + rng.normal())
-        return {metric: value, "val_bleu": value, "second_moment": 1.0, "step": 1}
+        loss = 2 * level - sign * (value - level)
+        others = {"val_bleu": value, "second_moment": 1.0, "train_loss": loss}
+        return {**others, metric: value, "step": 1}
 
     return study_as_run(name, ruleset, metric, entry)
 
@@ -59,6 +62,7 @@ ORDER = (
     "densenet", "sgd-adabelief", "adashift-every-lr", "amsgrad-every-lr",
     "avagrad-cnn", "centered-faster", "dqn-highest", "dqn-adam", "bleu-three-of-four",
     "bleu-adam", "avagrad-nmt", "gan-best", "gan-adam", "avagrad-gan",
+    "adaptive-outperform",
 )  # fmt: skip
 ANSWERS = {"ahead": "holds", "level": "undecided", "behind": "fails"}
 
@@ -73,6 +77,49 @@ def everything(how):
 @pytest.mark.parametrize("how", AHEAD)
 def test_an_order_is_decided_by_the_protocol(name, how):
     assert BY_NAME[name].verdict(everything(how)).verdict == ANSWERS[how]
+
+
+@pytest.mark.parametrize(
+    ("how", "often", "fast"),
+    [
+        ("ahead", "holds", "holds"),
+        ("level", "fails", "holds"),
+        ("behind", "fails", "fails"),
+    ],
+)
+def test_often_means_in_two_thirds_of_the_tasks(how, often, fast):
+    """Level is not ahead, and not slower either."""
+    found = everything(how)
+    assert BY_NAME["often-outperforms"].verdict(found).verdict == often
+    assert BY_NAME["fast-like-adam"].verdict(found).verdict == fast
+
+
+def strayed(found, optimizer, value):
+    """The study with one run of an optimizer ending at another value."""
+    (metric,) = found.study.metrics
+    stray = next(
+        run for run in found.runs if variant(run.optimizer, run.settings) == optimizer
+    )
+    end = replace(stray, final={**stray.final, metric: value})
+    return gather(found.study, [end if run is stray else run for run in found.runs])
+
+
+@pytest.mark.parametrize(
+    ("who", "study", "value", "stability", "of_gans"),
+    [
+        ("acprop-authors", ("nmt/de-en", "tuned"), 5.0, "fails", "holds"),
+        ("acprop-authors", ("gan/dcgan", "tuned"), 2000.0, "fails", "fails"),
+        ("adam", ("gan/dcgan", "tuned"), 2000.0, "holds", "holds"),
+    ],
+)
+def test_a_run_that_strays_more_than_adams_is_instability(
+    who, study, value, stability, of_gans
+):
+    known = dict(everything("level").studies)
+    known[study] = strayed(known[study], who, value)
+    found = Evidence(known)
+    assert BY_NAME["stable-like-adam"].verdict(found).verdict == stability
+    assert BY_NAME["gan-stability"].verdict(found).verdict == of_gans
 
 
 def test_comparable_means_an_interval_within_a_point():
