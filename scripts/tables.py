@@ -34,7 +34,15 @@ from compared import (
 
 from acprop.bench.studies import study_folder
 from acprop.metrics import metric_of
-from acprop.records import APART, KINDS, Curves, RunRecord, Verdict, read
+from acprop.records import (
+    APART,
+    KINDS,
+    Curves,
+    RunRecord,
+    Verdict,
+    read,
+    verdict_counts,
+)
 from acprop.report.collect import collect
 from acprop.report.comparisons import Comparison, compare_pairs
 from acprop.report.evidence import Sentence, evidence_of
@@ -350,12 +358,30 @@ def claims() -> str:
     return table(["kind of statement", "hold", "fail", "undecided"], rows)
 
 
-def sentences(some: Sequence[Sentence]) -> str:
-    """What became of each sentence about training."""
+@cache
+def decided(some: tuple[Sentence, ...]) -> list[Verdict]:
+    """What the records say of sentences about training."""
     found = collect([ROOT / "results"])
     known = evidence_of(gather(about, runs) for about, runs in found.studies)
-    rows = [sentence.verdict(known) for sentence in some]
-    return "".join(_item(f"`{v.claim}` **{v.verdict}**; {v.evidence}.") for v in rows)
+    return [sentence.verdict(known) for sentence in some]
+
+
+def sentences(some: tuple[Sentence, ...]) -> str:
+    """What became of each sentence, with numbers."""
+    return "".join(
+        _item(f"`{v.claim}` **{v.verdict}**; {v.evidence}.") for v in decided(some)
+    )
+
+
+def answers() -> str:
+    """The paper's sentences by verdict, with their words."""
+    rows = decided(SENTENCES)
+    parts = [f"**{verdict_counts(rows)}** of the paper's {len(rows)} sentences:\n\n"]
+    for word in ("holds", "fails", "undecided"):
+        own = [v for v in rows if v.verdict == word]
+        names = ", ".join(f"`{v.claim}`" for v in own) or "none"
+        parts.append(_item(f"**{word}**: {names}."))
+    return "".join(parts)
 
 
 def hazards() -> str:
@@ -568,6 +594,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "small": small,
     "bytes": bytes_moved,
     "claims": claims,
+    "answers": answers,
     "sentences": partial(sentences, SENTENCES),
     "questions": partial(sentences, QUESTIONS),
     "factors": factors,

@@ -22,6 +22,7 @@ from acprop.report.words import difference_words, study_command
 SCALE = "small"
 # The code of the published curves; it stands for "ACProp" in the paper's sentences.
 PUBLISHED = "acprop-authors"
+OURS = "acprop"  # the default
 Answer = Literal["holds", "fails", "undecided"]
 
 
@@ -125,18 +126,32 @@ class Arena:
 
 
 def outperforms(arena: Arena, winner: Arm, others: Sequence[Arm]) -> Decision:
-    """Each of them worse: holds. One of them better: fails. Else undecided."""
-    seen = [arena.comparison(other, winner) for other in others]
-    answers = [{"worse": "holds", "better": "fails"}.get(c.words) for c in seen]
-    words = "; ".join(
-        f"{arena.words(o, winner)}: {c.words}"
-        for o, c in zip(others, seen, strict=True)
-    )
+    """Each of them worse: holds. One of them better: fails. Else undecided.
+
+    What our default does stands last in the words, and decides nothing.
+    """
+    answers = [
+        {"worse": "holds", "better": "fails"}.get(arena.comparison(o, winner).words)
+        for o in others
+    ]
+    seen = _by_outcome(arena, winner, others)
+    ours = [a for a in arena.arms(OURS) if a is not winner and a not in others]
+    if ours:
+        seen += f". Beside them {_by_outcome(arena, winner, ours)}"
     label = metric_of(arena.measure).label
     than = arena.named(winner)
     return Decision(
-        combined(answers), f"{arena.name}, {label}, difference to {than}: {words}"
+        combined(answers), f"{arena.name}, {label}, difference to {than}: {seen}"
     )
+
+
+def _by_outcome(arena: Arena, winner: Arm, others: Sequence[Arm]) -> str:
+    """Better: Adam +0.3 [+0.1, +0.5]; worse: SGD −1 [−2, −0.5], RAdam −2 [−3, −1]."""
+    found: dict[str, list[str]] = {"better": [], "worse": []}
+    for other in others:
+        word = arena.comparison(other, winner).words
+        found.setdefault(word, []).append(arena.words(other, winner))
+    return "; ".join(f"{word}: {', '.join(w)}" for word, w in found.items() if w)
 
 
 def comparable(arena: Arena, one: Arm, other: Arm, band: float) -> Decision:
