@@ -27,8 +27,8 @@ DEFAULT = {
         "VGG-11 without BatchNorm",
     ),
     "default/gpt-bytes": ("Moby-Dick, GPT", "the GPT"),
-    "default/ro-en": ("Romanian to English", "the translation"),
-    "default/dcgan": ("CIFAR-10, DCGAN", "the GAN"),
+    "default/ro-en": ("Romanian to English", "RO-EN at width 128"),
+    "default/dcgan": ("CIFAR-10, DCGAN", "DCGAN with 480 steps"),
 }
 SEARCHED = {**DEFAULT, "rl/dqn-four-rooms": ("Four rooms, DQN", "the four rooms")}
 # Studies by the ruleset "tuned": equally many trials for everyone.
