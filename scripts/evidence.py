@@ -63,6 +63,8 @@ STUDIES = [
     ("second-look/mnist-eps", "paper"),
     ("second-look/resnet34", "tuned"),
     ("second-look/densenet121", "tuned"),
+    ("second-look/dcgan", "tuned"),
+    ("second-look/rlgan", "tuned"),
 ]
 # Those by which the default was chosen.
 CHECKED = ["default/gpt-bytes", "default/vgg-batchnorm", "default/vgg-plain"]

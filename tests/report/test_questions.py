@@ -154,6 +154,20 @@ def test_the_published_one_must_lead_where_it_is_looked_at_again(
 
 
 @pytest.mark.parametrize(
+    ("gain", "expected"), [(50.0, "holds"), (0.0, "undecided"), (-50.0, "fails")]
+)
+def test_the_default_must_lead_without_an_average_on_both_gans(gain, expected):
+    def shift(_, settings):
+        return -gain * (settings["optimizer"] == "acprop" and settings["beta1"] == 0)
+
+    found = answer(
+        "no-average-in-gans", ["second-look/dcgan", "second-look/rlgan"], shift,
+        metric="test_fd_lite0_80", level=600.0,
+    )  # fmt: skip
+    assert found == expected
+
+
+@pytest.mark.parametrize(
     ("gains", "expected"),
     [
         ((-0.1, 0.1, 0.0), "holds"),

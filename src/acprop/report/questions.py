@@ -183,6 +183,20 @@ def images_again(evidence: Evidence) -> Decision:
     return together(attempt(_leads, evidence, net, "sgd", "adabelief") for net in nets)
 
 
+@register(
+    "no-average-in-gans",
+    SECTION_9,
+    "the default trains DCGAN and RLGAN better without an average, at β1 = 0",
+)
+def no_average_in_gans(evidence: Evidence) -> Decision:
+    def one(kind: str) -> Decision:
+        arena = evidence.study(f"second-look/{kind}", "tuned")
+        without, with_one = (arena.arm("acprop", beta1=b) for b in (0.0, 0.5))
+        return outperforms(arena, without, [with_one])
+
+    return together(attempt(one, kind) for kind in ("dcgan", "rlgan"))
+
+
 def _leads(evidence: Evidence, name: str, *others: str) -> Decision:
     arena = evidence.study(f"second-look/{name}", "tuned")
     rivals = [arena.arm(other) for other in others]
