@@ -219,6 +219,18 @@ def ahead(*, short: bool) -> str:
     return "".join(lines)
 
 
+def elsewhere() -> str:
+    """Who else was better than the default; `today` names those of its studies."""
+    found: dict[str, list[str]] = {}
+    for task in tasks():
+        for name, made in task.compared.items():
+            is_named = name in PEERS or task.found.study.name.startswith("today/")
+            if made.words == "better" and not is_named:
+                found.setdefault(display(name), []).append(task.words)
+    parts = [f"**{name}** on {listed(where)}" for name, where in found.items()]
+    return _item(f"Better than it: {'; '.join(parts)}.") if parts else ""
+
+
 def in_short() -> str:
     """All comparisons of README, counted."""
     found = [_verdict(t.compared[n]) for t in tasks() for n in PEERS if n in t.compared]
@@ -568,7 +580,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "default": across,
     "verdicts": verdicts,
     "ahead": partial(ahead, short=False),
-    "ahead_counted": partial(ahead, short=True),
+    "ahead_counted": lambda: ahead(short=True) + elsewhere(),
     "best": best_settings,
     "choose": choose,
     "short": in_short,
