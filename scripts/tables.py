@@ -49,6 +49,7 @@ from acprop.report.evidence import Sentence, evidence_of
 from acprop.report.factorial import main_effects
 from acprop.report.questions import QUESTIONS
 from acprop.report.results import compared_arms, listed, result_line
+from acprop.report.selection import winner
 from acprop.report.sentences import SENTENCES
 from acprop.report.statistics import Arm, describe, over_seeds, unclean
 from acprop.report.studies import StudyRuns, gather, method_settings
@@ -129,6 +130,7 @@ def by_setting(names: Mapping[str, str], setting: str) -> str:
     return table(["", *head, "difference"], rows, footnote(shown))
 
 
+SOME = 12  # methods: more are counted, not named
 MARKS = {"better": " ▲", "worse": " ▼"}
 WORDS = ("better", "worse", "no difference shown")
 
@@ -396,6 +398,37 @@ def answers() -> str:
     return "".join(parts)
 
 
+def edges() -> str:
+    """Where the best learning rate was the smallest or the largest that was tried."""
+    rows: list[list[str]] = []
+    for name, ruleset in evidence.STUDIES:
+        file = evidence.file_of(name, ruleset)
+        if ruleset != "tuned" or not evidence.is_whole(file):
+            continue
+        found = records(file.relative_to(ROOT / "results").with_suffix("").as_posix())
+        if found.study.tuning["search"] == "grid":
+            rows.append([f"`{name}`", *_ends(found)])
+    shown = [row for row in rows if row[1:] != ["–", "–"]]
+    return table(["study", "at its smallest", "at its largest"], shown)
+
+
+def _ends(found: StudyRuns) -> list[str]:
+    """Of many methods, how many."""
+    ends: list[list[str]] = [[], []]
+    for name, label in found.labels.items():
+        own = [trial for trial in found.trial_results if trial.contestant == name]
+        best = winner(own, found.study.tuning["metric"])
+        tried = [trial.settings["lr"] for trial in own]
+        for end, names in zip((min, max), ends, strict=True):
+            if best and best.settings["lr"] == end(tried):
+                names.append(label)
+    n = len(found.labels)
+    return [
+        f"{len(names)} of {n}" if n > SOME and names else "; ".join(names) or "–"
+        for names in ends
+    ]
+
+
 def hazards() -> str:
     """Worst step/lr, and the share of the planes with the right drift."""
     found = read(ROOT / "results" / "guard" / "ablation.jsonl")
@@ -607,6 +640,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "bytes": bytes_moved,
     "claims": claims,
     "answers": answers,
+    "edges": edges,
     "sentences": partial(sentences, SENTENCES),
     "questions": partial(sentences, QUESTIONS),
     "factors": factors,
