@@ -25,6 +25,7 @@ from compared import (
     DEFAULT,
     PEERS,
     ROOT,
+    TaskResult,
     against_adamw,
     chosen,
     newer,
@@ -221,15 +222,23 @@ def ahead(*, short: bool) -> str:
     return "".join(lines)
 
 
-def elsewhere() -> str:
-    """Who else was better than the default; `today` names those of its studies."""
-    found: dict[str, list[str]] = {}
+@cache
+def leaders() -> dict[str, list[TaskResult]]:
+    """Who else was better than the default, and on which tasks."""
+    found: dict[str, list[TaskResult]] = {}
     for task in tasks():
         for name, made in task.compared.items():
-            is_named = name in PEERS or task.found.study.name.startswith("today/")
-            if made.words == "better" and not is_named:
-                found.setdefault(display(name), []).append(task.words)
-    parts = [f"**{name}** on {listed(where)}" for name, where in found.items()]
+            if made.words == "better" and name not in PEERS:
+                found.setdefault(display(name), []).append(task)
+    return found
+
+
+def elsewhere() -> str:
+    """Those, but for the studies that `today` tells of."""
+    parts: list[str] = []
+    for name, where in leaders().items():
+        words = [t.words for t in where if not t.found.study.name.startswith("today/")]
+        parts += [f"**{name}** on {listed(words)}"] if words else []
     return _item(f"Better than it: {'; '.join(parts)}.") if parts else ""
 
 
@@ -243,7 +252,11 @@ def in_short() -> str:
         f"times and worse {worse} times; {same} times no difference was shown**, by "
         "[the protocol](protocol.md)."
     )
-    return textwrap.fill(text, 120) + "\n"
+    if leaders():
+        *names, last = (f"**{name}**" for name in leaders())
+        others = " and ".join([", ".join(names), last] if names else [last])
+        text += f" Better than it on some tasks: {others}."
+    return textwrap.fill(text, 120, break_on_hyphens=False) + "\n"
 
 
 def today() -> str:
