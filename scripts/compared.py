@@ -53,14 +53,6 @@ TUNED = {
         for net in ("ResNet-34", "DenseNet-121")
     },
 }
-# Studies at the settings that the paper prints for each.
-PRINTED = {
-    f"vision/cifar10-{net.lower().replace('-', '')}-small": (
-        f"{net}, paper's settings",
-        f"{net} at the paper's settings",
-    )
-    for net in ("ResNet-34", "DenseNet-121")
-}
 # Whom README compares with.
 PEERS = ("adamw", "adopt", "adabelief")
 
@@ -113,15 +105,9 @@ def tasks() -> list[TaskResult]:
             found = records(f"{name}-small")
             made.append(_task(title, words, found, chosen(name)))
     later = {study: SEARCHED[name] for name, study in newer().items()}
-    run = {
-        name: words
-        for name, words in {**later, **TUNED, **PRINTED}.items()
-        if _file(name).exists()
-    }
-    replaced = {f"{old}-small" for name in run for old in records(name).study.replaces}
-    for name, (title, words) in run.items():
-        if name in replaced:
-            continue
+    for name, (title, words) in {**later, **TUNED}.items():
+        if not _file(name).exists():
+            continue  # not run yet
         found = records(name)
         pairs = _beside_the_default(found, list(found.arms))
         made.append(_task(title, words, found, pairs))
