@@ -122,7 +122,7 @@ reproduce: setup  ## every claim, every toy figure, every study at smoke scale, 
 	$(BIN)/acprop reproduce --scale smoke $(if $(ONLY),--only $(ONLY))
 	@$(BIN)/python scripts/same_verdicts.py
 
-evidence: setup  ## run what docs/evidence.md lists and results/ lacks (about 30 core-hours, resumes)
+evidence: setup  ## run what docs/evidence.md lists and results/ lacks (about 24 core-hours, resumes)
 	$(BIN)/python scripts/evidence.py run
 
 evidence-check: setup  ## the default once more, on a fresh seed of the tasks that chose it (3 minutes)
