@@ -87,6 +87,12 @@ def test_a_study_counts_until_one_that_may_rank_takes_its_place(scale, counted):
     assert ("AdamW (Old)" in said) == (counted == {"Old"})
 
 
+def test_runs_that_two_studies_share_count_once():
+    pages = {name: [section(ABOVE, title=name, name=name)] for name in ("one", "two")}
+    said = [f.text for f in findings([], pages, [], {})]
+    assert said == ["1 method was compared with it. Better on some task: AdamW (one)."]
+
+
 @pytest.mark.parametrize(("most", "end"), [(0.4, 1), (7.2, 10), (48, 50), (400, 100)])
 def test_an_axis_ends_at_a_round_number(most, end):
     (effect,) = effects({"page": [section()]})

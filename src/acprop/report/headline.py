@@ -161,9 +161,10 @@ def _count(titles: Sequence[str]) -> str:
 
 
 def _beaten(pages: Mapping[str, Sequence[StudySection]]) -> list[Headline]:
-    """Who is better than the default, and where."""
+    """Who is better than the default, and where; studies may share runs."""
     where: dict[str, list[str]] = {}
     others: set[str] = set()
+    counted: set[frozenset[str]] = set()
     for sections in _current(pages):
         for section in [s for s in sections if s.is_ranked][:1]:
             if not any(one.arm.optimizer == OURS for one in section.compared):
@@ -172,7 +173,9 @@ def _beaten(pages: Mapping[str, Sequence[StudySection]]) -> list[Headline]:
                 if one.comparison is None or one.comparison.difference.n < FEWEST:
                     continue
                 others.add(one.arm.optimizer)
-                if one.comparison.words == "better":
+                runs = frozenset(run.run for run in one.arm.runs)
+                if one.comparison.words == "better" and runs not in counted:
+                    counted.add(runs)
                     title = section.record.title.partition(": ")[0]
                     where.setdefault(display(one.arm.optimizer), []).append(title)
     if not others:
