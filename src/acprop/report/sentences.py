@@ -471,10 +471,10 @@ def gan_adam(evidence: Evidence) -> Decision:
 @register("gan-stability", "Section 1", "demonstrating high stability")
 def gan_stability(evidence: Evidence) -> Decision:
     """Failed, or above twice the median distance of its arm."""
-    return no_more_strays([evidence.study(*gan) for gan in GANS])
+    return _no_more_strays([evidence.study(*gan) for gan in GANS])
 
 
-def no_more_strays(arenas: Sequence[Arena]) -> Decision:
+def _no_more_strays(arenas: Sequence[Arena]) -> Decision:
     """No run strays from the others of its arm: holds. More than of Adam's: fails."""
     ours, adams = (
         sum(_strays(a, name) for a in arenas) for name in (PUBLISHED, "adam")
@@ -582,7 +582,7 @@ def fast_like_adam(evidence: Evidence) -> Decision:
     "training stability like Adam",
 )
 def stable_like_adam(evidence: Evidence) -> Decision:
-    return no_more_strays(_contests(evidence))
+    return _no_more_strays(_contests(evidence))
 
 
 SENTENCES = tuple(register.sentences)
