@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from acprop.records import RunStatus
 from acprop.report.evidence import Evidence, evidence_of
 from acprop.report.sentences import SENTENCES
 from acprop.report.studies import gather
@@ -92,6 +93,19 @@ def test_often_means_in_two_thirds_of_the_tasks(how, often, fast):
     found = everything(how)
     assert BY_NAME["often-outperforms"].verdict(found).verdict == often
     assert BY_NAME["fast-like-adam"].verdict(found).verdict == fast
+
+
+def test_who_fails_in_every_run_is_not_fast():
+    known = dict(everything("ahead").studies)
+    for key, found in known.items():
+        runs = [
+            replace(run, status=RunStatus.DIVERGED, history=(), final={})
+            if variant(run.optimizer, run.settings) == "acprop-authors"
+            else run
+            for run in found.runs
+        ]
+        known[key] = gather(found.study, runs)
+    assert BY_NAME["fast-like-adam"].verdict(Evidence(known)).verdict == "fails"
 
 
 def strayed(found, optimizer, value):

@@ -564,10 +564,11 @@ def fast_like_adam(evidence: Evidence) -> Decision:
     words: list[str] = []
     for study in (VGG, RESNET, DENSENET, *PAIRS):
         arena = evidence.study(*study)
-        ours = arena.arm(PUBLISHED)
-        half = early(arena, (len(ours.done[0].history) + 1) // 2)
-        seen = half.comparison(half.arm(PUBLISHED), half.arm("adam"))
-        words.append(seen.words)
+        n_epochs = max(len(run.history) for run in arena.found.runs)
+        half = early(arena, (n_epochs + 1) // 2)
+        ours, adam = half.arm(PUBLISHED), half.arm("adam")
+        # Who has no run left to compare has not converged.
+        words.append(half.comparison(ours, adam).words if ours.done else "worse")
     slower = words.count("worse")
     return Decision(
         _share(len(words) - slower, len(words)),
